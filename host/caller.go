@@ -1,8 +1,9 @@
 package host
 
 import (
+	"cmp"
+
 	"github.com/toolhost/toolhost/host/internal/chain"
-	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -40,7 +41,7 @@ func WithCaller(c Caller) SessionOption {
 	for _, s := range []*string{&c.Account, &c.Via, &c.Client} {
 		*s = sanitize.Line(*s, maxOrigin)
 	}
-	return func(s *Session) { s.caller.Caller = c }
+	return func(s *Session) { s.caller = c }
 }
 
 // maxOrigin bounds [Caller.Account], [Caller.Via] and [Caller.Client], in bytes.
@@ -50,49 +51,12 @@ const maxOrigin = 128
 // after another or at the same time. Default: in memory, until the host ends.
 func WithRates(path string) Option { return func(o *options) { o.rates = path } }
 
-// account is a caller as the host counts its calls.
-type account struct {
-	Caller
-	key   string // of its counts
-	quota *chain.Quota
-}
-
-// open finds the caller's counts, which its sessions share. Session is the ID of the session.
-func (a *account) open(r *chain.Rates, session string) {
-	if a.key = a.Name; a.key == "" {
-		a.key = "session/" + session
+// settle makes what the steps of a call see of the session. Its options are set.
+func (s *Session) settle() {
+	c := s.caller
+	s.as = &chain.Caller{
+		Name: c.Name, Session: s.id, Via: c.Via, Client: c.Client, Account: c.Account, Key: cmp.Or(c.Name, "session/"+s.id),
+		Holds: s.Holds, Approver: s.approver, ResultLimit: s.limit, Visit: &visit{session: s, of: s},
 	}
-	a.quota = r.Quota(a.key, a.Rate, a.Calls)
-}
-
-// asCaller is a session as the steps of a call see it.
-type asCaller Session
-
-var _ visitor = (*asCaller)(nil)
-
-func (c *asCaller) Name() string                    { return c.caller.Name }
-func (c *asCaller) ID() string                      { return c.id }
-func (c *asCaller) Via() string                     { return c.caller.Via }
-func (c *asCaller) Client() string                  { return c.caller.Client }
-func (c *asCaller) Account() string                 { return c.caller.Account }
-func (c *asCaller) Key() string                     { return c.caller.key }
-func (c *asCaller) Quota() *chain.Quota             { return c.caller.quota }
-func (c *asCaller) Holds(held tool.Capability) bool { return (*Session)(c).Holds(held) }
-func (c *asCaller) Approver() policy.Approver       { return c.approver }
-func (c *asCaller) ResultLimit() int                { return c.limit }
-
-func (c *asCaller) mayCall(d *tool.Definition) bool { return (*Session)(c).Sees(d) }
-
-func (c *asCaller) discovers() *discovery {
-	if !c.searches {
-		return nil
-	}
-	return c.host.discovery()
-}
-
-func (c *asCaller) holder() *Session {
-	if c.host.anonymous.id == c.id {
-		return nil
-	}
-	return (*Session)(c)
+	s.as.Quota = s.host.rates.Quota(s.as.Key, c.Rate, c.Calls) // sessions of the caller share it
 }

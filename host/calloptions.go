@@ -45,7 +45,9 @@ func (o CallOptions) begin(ctx context.Context, s *Session, call tool.Call) (_ c
 	}
 	t, end = s.traceOf(ctx, call), func() {}
 	if o.IdempotencyKey != "" {
-		t.Caller = &keyedCaller{(*asCaller)(s), o.IdempotencyKey}
+		c := *s.as
+		c.Visit = &visit{session: s, of: s, key: o.IdempotencyKey}
+		t.Caller = &c
 	}
 	if o.Asker != nil {
 		ctx = tool.WithAsker(ctx, o.Asker)
@@ -60,12 +62,6 @@ func (o CallOptions) begin(ctx context.Context, s *Session, call tool.Call) (_ c
 		ctx, end = context.WithTimeoutCause(ctx, o.Timeout, callLimit(o.Timeout))
 	}
 	return ctx, t, end
-}
-
-// keyedCaller is a session that makes a call with an idempotency key.
-type keyedCaller struct {
-	*asCaller
-	key string
 }
 
 // callLimit is the cause of a context that ended by [CallOptions.Timeout].

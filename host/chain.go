@@ -64,7 +64,7 @@ func (h *Host) resolve(ctx context.Context, call tool.Call) (tool.Result, error)
 	if err := checkKey(call); err != nil {
 		return tool.Result{}, err
 	}
-	e, err := h.find(ctx, call.Name, callerOf(t))
+	e, err := h.find(ctx, call.Name, visitOf(t))
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -74,9 +74,9 @@ func (h *Host) resolve(ctx context.Context, call tool.Call) (tool.Result, error)
 		t.Definition, t.Digest, t.Plugin = e.def, e.digest, e.owner
 	}
 	run := e.chain
-	if c, ok := callerOf(t).(*keyedCaller); ok {
+	if v := visitOf(t); v != nil && v.key != "" {
 		run = func(ctx context.Context, call tool.Call) (tool.Result, error) {
-			return c.replays.once(ctx, c.key, e, call)
+			return v.session.replays.once(ctx, v.key, e, call)
 		}
 	}
 	res, err := run(ctx, call)
@@ -105,11 +105,9 @@ func failureBy(res tool.Result, name, asked string) tool.Result {
 
 // find returns the tool that a caller's call by that name runs; nil is a caller that sees
 // every tool.
-func (h *Host) find(ctx context.Context, name string, by visitor) (*compiled, error) {
-	if by != nil && reserved[name] {
-		if own := by.discovers(); own != nil {
-			return own.find(name).compiled()
-		}
+func (h *Host) find(ctx context.Context, name string, by *visit) (*compiled, error) {
+	if by != nil && by.session.searches && reserved[name] {
+		return h.discovery().find(name).compiled()
 	}
 	e := h.registry.find(name)
 	if e == nil && h.registry.lookup(name) == nil {
@@ -129,7 +127,7 @@ func (h *Host) find(ctx context.Context, name string, by visitor) (*compiled, er
 	if err != nil {
 		return nil, err
 	}
-	if by != nil && !by.mayCall(e.def) {
+	if by != nil && !by.session.Sees(e.def) {
 		return nil, unknownError(name, "it is not among the tools of this caller")
 	}
 	return made, nil

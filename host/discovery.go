@@ -177,7 +177,8 @@ func (h *Host) searchTools(ctx context.Context, call tool.Call) (tool.Result, er
 	if err := json.Unmarshal(call.Arguments, &in); err != nil {
 		return tool.Result{}, err
 	}
-	by := callerOf(chain.TraceFrom(ctx))
+	t := chain.TraceFrom(ctx)
+	by := visitOf(t)
 	now := h.registry.read()
 	out := struct {
 		Tools []found `json:"tools"`
@@ -186,7 +187,7 @@ func (h *Host) searchTools(ctx context.Context, call tool.Call) (tool.Result, er
 	if now.index != nil {
 		chosen := now.index().Find(in.Query, int(in.Limit), func(i int) bool {
 			d := now.listed[i].def
-			return by == nil || by.mayCall(d) && (d.Permission == "" || by.Holds(d.Permission))
+			return by == nil || by.session.Sees(d) && (d.Permission == "" || t.Caller.Holds(d.Permission))
 		})
 		size := 0
 		for n, i := range chosen {

@@ -88,11 +88,9 @@ func holding(l roster.Listing) chain.Middleware {
 	}
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
-			if c := callerOf(chain.TraceFrom(ctx)); c != nil {
-				if s := c.holder(); s != nil {
-					s.holds.begin(l.Keeper)
-					defer s.holds.end(l.Keeper, s.id)
-				}
+			if s := visitOf(chain.TraceFrom(ctx)).holder(); s != nil {
+				s.holds.begin(l.Keeper)
+				defer s.holds.end(l.Keeper, s.id)
 			}
 			return next(ctx, call)
 		}

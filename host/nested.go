@@ -8,93 +8,59 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// visitor is who makes a call, as far as only this package asks: a session, or the caller of
-// an outer host.
-type visitor interface {
-	chain.Caller
-	// mayCall reports whether the caller has a tool.
-	mayCall(d *tool.Definition) bool
-	// discovers returns the tools of the host's own that the caller has; nil: none.
-	discovers() *discovery
-	// holder returns the session whose end lets go of the plugins that keep state for the
-	// caller; nil: it never ends.
-	holder() *Session
+// visit is what only this package knows of who makes a call.
+type visit struct {
+	session *Session // by which the call comes in
+	of      *Session // in which it was made, perhaps of an outer host; nil: in none
+	key     string   // the call's idempotency key; empty: it has none
 }
 
-// callerOf returns the caller of a call; nil: there is none.
-func callerOf(t *chain.Trace) visitor {
-	if t == nil {
+// visitOf returns the visit of a call; nil: no session made it.
+func visitOf(t *chain.Trace) *visit {
+	if t == nil || t.Caller == nil {
 		return nil
 	}
-	c, _ := t.Caller.(visitor)
-	return c
+	v, _ := t.Caller.Visit.(*visit)
+	return v
 }
 
-// nestedCaller is the caller of an outer host, to which this host, or a session of it, is
-// attached. Callers of the outer host are callers of this one, each with its own name and ID,
-// and so with its own rates and its own state in plugins. A host that is attached leaves
-// grants and approval to the outer host; a session that is attached has its own.
-type nestedCaller struct {
-	chain.Caller
-	via        *asCaller // of this host
-	approvedBy string    // who has approved this call in the outer host; empty: it is not approved
+// holder returns the session whose end lets go of the plugins that keep state for the caller; nil: it
+// never ends.
+func (v *visit) holder() *Session {
+	if v == nil || v.of == nil || v.of.isAnonymous() {
+		return nil
+	}
+	return v.of
 }
 
-var _ visitor = (*nestedCaller)(nil)
+// isAnonymous reports whether calls of the host itself come in by the session.
+func (s *Session) isAnonymous() bool { return s.host.anonymous.id == s.id }
 
 // traceOf returns a new trace of a call that comes in through the session.
+//
+// If this host, or the session, is attached to an outer host, callers of the outer host are callers of
+// this one, each with its own name and ID, and so with its own rates and its own state in plugins. A host
+// that is attached leaves grants and approval to the outer host; a session that is attached has its own.
+// The outer host counts the call for its caller, cuts its result to that caller's limit, and has judged
+// by its own names what the caller sees.
 func (s *Session) traceOf(ctx context.Context, call tool.Call) *chain.Trace {
 	p := chain.PassedFrom(ctx)
 	if p == nil || p.Trace.Caller == nil {
-		return &chain.Trace{Caller: (*asCaller)(s)}
+		return &chain.Trace{Caller: s.as}
 	}
-	n := &nestedCaller{Caller: p.Trace.Caller, via: (*asCaller)(s)}
-	if n.isHost() {
-		n.approvedBy = p.ApprovedBy(call)
+	c, v := *p.Trace.Caller, &visit{session: s}
+	if outer := visitOf(p.Trace); outer != nil {
+		v.of = outer.of
+	}
+	c.Quota, c.ResultLimit, c.Visit = s.as.Quota, s.limit, v
+	if !s.isAnonymous() {
+		c.Holds, c.Approver = s.Holds, s.approver
+	} else if by := p.ApprovedBy(call); by != "" { // it is asked about once
+		c.Approver = policy.ApproverFunc(func(context.Context, policy.Request) (policy.Decision, error) {
+			return policy.Decision{Verdict: policy.Allow, By: by}, nil
+		})
 	}
 	// One call, one moment: else a call that waited for approval would take its token here
 	// later than in the outer host, and the next one might find none.
-	return &chain.Trace{Caller: n, Begin: p.Trace.Begin}
-}
-
-// isHost reports whether the host is attached, not a session.
-func (n *nestedCaller) isHost() bool { return n.via.host.anonymous.id == n.via.id }
-
-// Quota implements [chain.Caller]. The outer host has counted the call for its caller.
-func (n *nestedCaller) Quota() *chain.Quota { return n.via.Quota() }
-
-// Holds implements [chain.Caller].
-func (n *nestedCaller) Holds(c tool.Capability) bool {
-	if n.isHost() {
-		return n.Caller.Holds(c)
-	}
-	return n.via.Holds(c)
-}
-
-// Approver implements [chain.Caller]. It asks only once about one call.
-func (n *nestedCaller) Approver() policy.Approver {
-	switch {
-	case n.approvedBy != "":
-		return policy.ApproverFunc(func(context.Context, policy.Request) (policy.Decision, error) {
-			return policy.Decision{Verdict: policy.Allow, By: n.approvedBy}, nil
-		})
-	case n.isHost():
-		return n.Caller.Approver()
-	}
-	return n.via.Approver()
-}
-
-// ResultLimit implements [chain.Caller]. The outer host cuts results to its caller's limit.
-func (n *nestedCaller) ResultLimit() int { return n.via.ResultLimit() }
-
-// The outer host has judged by its own names what its caller sees.
-func (n *nestedCaller) mayCall(d *tool.Definition) bool { return n.via.mayCall(d) }
-
-func (n *nestedCaller) discovers() *discovery { return n.via.discovers() }
-
-func (n *nestedCaller) holder() *Session {
-	if outer, ok := n.Caller.(visitor); ok {
-		return outer.holder()
-	}
-	return nil
+	return &chain.Trace{Caller: &c, Begin: p.Trace.Begin}
 }

@@ -33,7 +33,7 @@ func (h *Host) Preview(ctx context.Context, call tool.Call) (tool.Result, error)
 // Preview is [Host.Preview] of the session.
 func (s *Session) Preview(ctx context.Context, call tool.Call) (tool.Result, error) {
 	t := s.traceOf(ctx, call)
-	e, err := s.host.find(ctx, call.Name, callerOf(t))
+	e, err := s.host.find(ctx, call.Name, visitOf(t))
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -41,7 +41,7 @@ func (s *Session) Preview(ctx context.Context, call tool.Call) (tool.Result, err
 	if show == nil {
 		return tool.Result{}, tool.NoPreview(e.def.Name)
 	}
-	call.Name, call.Session = e.def.Name, t.Caller.ID()
+	call.Name, call.Session = e.def.Name, t.Caller.Session
 	return chain.Wrap(show, chain.Validate(e.input), chain.Authorize(e.def.Permission))(chain.WithTrace(ctx, t), call)
 }
 

@@ -27,6 +27,6 @@ func (s *Session) Receive(ctx context.Context, call tool.Call, res tool.Result, 
 		}
 	}
 	received := func(context.Context, tool.Call) (tool.Result, error) { return res, failed }
-	res, err := output(received)(chain.WithTrace(tool.WithDeltas(ctx, nil), &chain.Trace{Caller: (*asCaller)(s)}), call)
+	res, err := output(received)(chain.WithTrace(tool.WithDeltas(ctx, nil), &chain.Trace{Caller: s.as}), call)
 	return out.Ended(res, err), res, err
 }

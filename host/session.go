@@ -18,7 +18,8 @@ import (
 type Session struct {
 	host     *Host
 	id       string
-	caller   account
+	caller   Caller
+	as       *chain.Caller // what the steps of its calls see
 	approver policy.Approver
 	asker    tool.Asker                 // nil: that of a call's context
 	limit    int                        // characters of a result
@@ -38,7 +39,7 @@ var _ tool.Provider = (*Session)(nil)
 func (h *Host) Session(opts ...SessionOption) *Session {
 	s := &Session{host: h, id: rand.Text(), holds: new(holds), replays: new(replays), notices: &subscriptions{registry: &h.registry}}
 	s.apply(opts)
-	s.caller.open(h.rates, s.id)
+	s.settle()
 	return s
 }
 
@@ -55,7 +56,7 @@ func (s *Session) With(opts ...SessionOption) *Session {
 	view.apply(opts)
 	view.id, view.caller.Name, view.caller.Account = s.id, s.caller.Name, s.caller.Account
 	view.caller.Via, view.caller.Client = s.caller.Via, s.caller.Client
-	view.caller.open(s.host.rates, s.id)
+	view.settle()
 	return view
 }
 
@@ -69,7 +70,7 @@ func (s *Session) apply(opts []SessionOption) {
 }
 
 // Caller returns who makes the session's calls.
-func (s *Session) Caller() Caller { return s.caller.Caller }
+func (s *Session) Caller() Caller { return s.caller }
 
 // Plugins returns the names, sorted, of the plugins and attached providers that keep state for the
 // session.
@@ -138,7 +139,7 @@ func (s *Session) execute(ctx context.Context, t *chain.Trace, call tool.Call) (
 	if call.ID == "" {
 		call.ID = s.host.nextID()
 	}
-	call.Session, call.Caller = t.Caller.ID(), t.Caller.Name()
+	call.Session, call.Caller = t.Caller.Session, t.Caller.Name
 	if s.asker != nil && tool.AskerFrom(ctx) == nil {
 		ctx = tool.WithAsker(ctx, s.asker)
 	}

@@ -35,10 +35,10 @@ func (q Question) asks() bool {
 
 // request returns what the approver is asked. If it asks for a preview and that is a
 // failure, failure is set to it.
-func (q Question) request(call tool.Call, caller Caller, failure *atomic.Pointer[tool.Result]) policy.Request {
+func (q Question) request(call tool.Call, caller *Caller, failure *atomic.Pointer[tool.Result]) policy.Request {
 	r := policy.Request{
 		Call: call, Definition: q.Definition.Clone(), Plugin: q.Plugin,
-		Caller: caller.Name(), Account: caller.Account(), Via: caller.Via(), Client: caller.Client(), Session: caller.ID(),
+		Caller: caller.Name, Account: caller.Account, Via: caller.Via, Client: caller.Client, Session: caller.Session,
 	}
 	if q.Preview != nil {
 		r.Preview = func(ctx context.Context) (tool.Result, error) {
@@ -103,49 +103,47 @@ func (q Question) decide(
 		return policy.Decision{Verdict: policy.Allow}, nil
 	case policy.DenyAll:
 		t.ApprovedBy = policy.Operator
-		return policy.Decision{}, forOperator(refuse(tool.StageApprove, tool.CodeApprovalDenied, call.Name,
+		return policy.Decision{}, refuse(tool.StageApprove, tool.CodeApprovalDenied, call.Name,
 			"Approval denied for tool: "+call.Name+": the operator does not allow this tool",
-			"do not call it again; do what you can without it"), "its approval rule is deny")
+			"do not call it again; do what you can without it").Fix("its approval rule is deny")
 	}
 	caller := t.caller()
-	d, err := ask(ctx, caller, q.request(call, caller, failure))
+	d, err := ask(ctx, caller.Approver, q.request(call, caller, failure))
 	if err == nil && d.Verdict == policy.Fail && failure.Load() == nil {
 		err = denied(call.Name, "its preview has not failed")
 	}
-	if caller.Approver() != nil && !errors.Is(err, policy.ErrCannotAsk) {
+	if caller.Approver != nil && !errors.Is(err, policy.ErrCannotAsk) {
 		t.ApprovedBy = cmp.Or(d.By, "approver")
 	}
 	return d, err
 }
 
 // ask asks the approver. It returns an error if the approver denies the call.
-func ask(ctx context.Context, caller Caller, r policy.Request) (policy.Decision, error) {
+func ask(ctx context.Context, approver policy.Approver, r policy.Request) (policy.Decision, error) {
 	name := r.Call.Name
-	approver := caller.Approver()
 	if approver == nil {
-		return policy.Decision{}, forOperator(refuse(tool.StageApprove, tool.CodeApprovalRequired, name,
+		return policy.Decision{}, refuse(tool.StageApprove, tool.CodeApprovalRequired, name,
 			fmt.Sprintf("tool %s is dangerous and needs approval, but the session has no approver", name),
-			unasked),
-			"run it from a terminal or with --yes; in a program, give the session an approver")
+			unasked).Fix("run it from a terminal or with --yes; in a program, give the session an approver")
 	}
 	d, err := callApprover(ctx, approver, r)
 	var panicked *Panic
 	switch {
 	case errors.Is(err, policy.ErrCannotAsk) && ctx.Err() == nil:
-		return policy.Decision{}, withCause(cannotAsk(name, err), err)
+		return policy.Decision{}, cannotAsk(name, err).Because(err)
 	case errors.As(err, &panicked), err != nil && ctx.Err() == nil:
-		e := forOperator(refuse(tool.StageApprove, tool.CodeApprovalDenied, name,
+		e := refuse(tool.StageApprove, tool.CodeApprovalDenied, name,
 			fmt.Sprintf("Approval failed for tool: %s: %v", name, err),
-			"the question was not answered; do what you can without it, or say what you would have done"),
-			"the tool did not run; see to the approver")
+			"the question was not answered; do what you can without it, or say what you would have done").
+			Fix("the tool did not run; see to the approver")
 		if panicked != nil {
 			e.Detail = panicked.Stack
 		}
-		return policy.Decision{}, withCause(e, err)
+		return policy.Decision{}, e.Because(err)
 	case ctx.Err() != nil:
-		return policy.Decision{}, withCause(refuse(tool.StageApprove, tool.CodeOf(ctx.Err()), name,
+		return policy.Decision{}, refuse(tool.StageApprove, tool.CodeOf(ctx.Err()), name,
 			fmt.Sprintf("the call of tool %s ended before it was approved: %v", name, deadline.Cause(ctx)),
-			""), ctx.Err())
+			"").Because(ctx.Err())
 	case d.Verdict == policy.Allow || d.Verdict == policy.Modify || d.Verdict == policy.Fail:
 		return d, nil
 	}
@@ -164,9 +162,9 @@ func cannotAsk(name string, err error) *tool.Error {
 		message = strings.TrimSuffix(message, " ("+said.Advice()+")")
 		hint, advice = cmp.Or(said.Hint, hint), cmp.Or(said.OperatorHint, said.Hint, advice)
 	}
-	return forOperator(refuse(tool.StageApprove, tool.CodeApprovalRequired, name,
+	return refuse(tool.StageApprove, tool.CodeApprovalRequired, name,
 		fmt.Sprintf("tool %s needs approval, and no one can be asked: %s", name,
-			strings.TrimSuffix(message, ": "+policy.ErrCannotAsk.Error())), hint), advice)
+			strings.TrimSuffix(message, ": "+policy.ErrCannotAsk.Error())), hint).Fix(advice)
 }
 
 // callApprover calls an approver and turns its panic into an error.
@@ -188,5 +186,5 @@ func denied(name, reason string) error {
 	if reason != "" {
 		msg += ": " + reason
 	}
-	return forOperator(refuse(tool.StageApprove, tool.CodeApprovalDenied, name, msg, stop), "the tool did not run")
+	return refuse(tool.StageApprove, tool.CodeApprovalDenied, name, msg, stop).Fix("the tool did not run")
 }

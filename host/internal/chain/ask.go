@@ -175,7 +175,7 @@ func (a *asking) check(ctx context.Context, judge *schema.Schema, answer tool.An
 
 // unanswered returns the error of a question whose context has ended.
 func (a *asking) unanswered(ctx context.Context) error {
-	return withCause(a.refuse(tool.CodeOf(ctx.Err()), "it was not answered: %w", deadline.Cause(ctx)), ctx.Err())
+	return a.refuse(tool.CodeOf(ctx.Err()), "it was not answered: %w", deadline.Cause(ctx)).Because(ctx.Err())
 }
 
 // refuse returns the error of a question, which its tool gets.

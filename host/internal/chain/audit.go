@@ -84,9 +84,9 @@ func (a *Audit) Begin(def *tool.Definition) Middleware {
 			if err := a.write(r); err != nil {
 				a.OnError(fmt.Errorf("call %s of tool %s has no begin line: %w", call.ID, call.Name, err))
 				if required {
-					return tool.Result{}, withCause(forOperator(refuse(tool.StageAudit, tool.CodeUnavailable, call.Name,
-						fmt.Sprintf("tool %s did not run: the call cannot be put on record: %v", call.Name, err), ""),
-						"make room for the audit log, or do not require it for this safety level"), err)
+					return tool.Result{}, refuse(tool.StageAudit, tool.CodeUnavailable, call.Name,
+						fmt.Sprintf("tool %s did not run: the call cannot be put on record: %v", call.Name, err), "").
+						Fix("make room for the audit log, or do not require it for this safety level").Because(err)
 				}
 			}
 			return next(ctx, call)
@@ -116,7 +116,7 @@ func record(event string, t *Trace, call tool.Call) audit.Record {
 	caller := t.caller()
 	r := audit.Record{
 		Event: event, Call: call.ID, Tool: call.Name,
-		Caller: caller.Name(), Account: caller.Account(), Via: caller.Via(), Client: caller.Client(), Session: caller.ID(),
+		Caller: caller.Name, Account: caller.Account, Via: caller.Via, Client: caller.Client, Session: caller.Session,
 		Plugin: t.Plugin, Definition: t.Digest, Attempts: t.Attempts,
 		Decision: t.Decision, Approver: t.ApprovedBy,
 	}

@@ -14,13 +14,13 @@ func Authorize(c tool.Capability) Middleware {
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
 			t := traceOf(ctx)
-			if c != "" && !t.caller().Holds(c) {
+			if holds := t.caller().Holds; c != "" && (holds == nil || !holds(c)) {
 				t.Decision = audit.Denied
-				return tool.Result{}, forOperator(refuse(tool.StageAuthorize, tool.CodePermissionDenied, call.Name,
+				return tool.Result{}, refuse(tool.StageAuthorize, tool.CodePermissionDenied, call.Name,
 					"Permission denied for tool: "+call.Name,
 					fmt.Sprintf("it needs the capability %s, which you were not given; "+
-						"do what you can without it, or say that you need it", c)),
-					fmt.Sprintf("it needs the capability %s, which the operator grants: in the configuration under callers, "+
+						"do what you can without it, or say that you need it", c)).
+					Fix(fmt.Sprintf("it needs the capability %s, which the operator grants: in the configuration under callers, "+
 						"--grant %s on the command line, Session.Grant in a program", c, c))
 			}
 			t.Decision = audit.Allowed

@@ -50,16 +50,16 @@ func newBuckets(limit tool.RateLimit) *buckets {
 // charge takes a token of the call's caller as of the time the call came in, or returns why it
 // is refused: too many calls, as the text says, or a file that cannot be used.
 func (b *buckets) charge(t *Trace, call tool.Call, tooMany func() string) error {
-	account := t.caller().Key()
+	account := t.caller().Key
 	var wait time.Duration
 	if b.file == nil {
 		wait = b.take(account, t.Begin)
 	} else {
 		var err error
 		if wait, err = b.file.take(account, b, time.Now()); err != nil {
-			return withCause(refuse(tool.StageRateLimit, tool.CodeUnavailable, call.Name,
+			return refuse(tool.StageRateLimit, tool.CodeUnavailable, call.Name,
 				fmt.Sprintf("tool %s did not run, because its calls cannot be counted: %v", call.Name, err),
-				"mend or remove the file"), err)
+				"mend or remove the file").Because(err)
 		}
 	}
 	if wait <= 0 {

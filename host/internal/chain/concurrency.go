@@ -109,9 +109,9 @@ func (s *Slots) take(ctx context.Context, call tool.Call) error {
 		return nil
 	case <-ctx.Done():
 		s.giveUp()
-		return withCause(refuse(tool.StageLimit, tool.CodeOf(ctx.Err()), call.Name,
+		return refuse(tool.StageLimit, tool.CodeOf(ctx.Err()), call.Name,
 			fmt.Sprintf("the call of tool %s ended while it waited for a slot: %v", call.Name, deadline.Cause(ctx)),
-			""), ctx.Err())
+			"").Because(ctx.Err())
 	}
 }
 

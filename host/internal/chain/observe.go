@@ -25,7 +25,7 @@ func Observe(o *Observer) Middleware {
 			caller := t.caller()
 			e := policy.Event{
 				Time: t.Begin, Call: call,
-				Caller: caller.Name(), Account: caller.Account(), Via: caller.Via(), Session: caller.ID(),
+				Caller: caller.Name, Account: caller.Account, Via: caller.Via, Session: caller.Session,
 			}
 			o.Send(o.Hooks.Before, e)
 			res, err := next(ctx, call)

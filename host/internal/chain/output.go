@@ -28,7 +28,7 @@ const Truncated = "[... truncated ...]"
 func Output(output *schema.Schema, most int) Middleware {
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
-			limit := traceOf(ctx).caller().ResultLimit()
+			limit := traceOf(ctx).caller().ResultLimit
 			s := showingFor(ctx, call.Name, most, limit)
 			if s != nil {
 				ctx = s

@@ -36,7 +36,7 @@ func Quotas() Middleware {
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
 			t := traceOf(ctx)
-			q := t.caller().Quota()
+			q := t.caller().Quota
 			if q == nil {
 				return next(ctx, call)
 			}
@@ -56,7 +56,7 @@ func (q *Quota) enter(t *Trace, call tool.Call) (err error) {
 			q.running.Add(-1)
 		}
 	}()
-	name := t.caller().Name()
+	name := t.caller().Name
 	if n := q.running.Add(1); q.most > 0 && n > int64(q.most) {
 		return refuse(tool.StageRateLimit, tool.CodeResourceExhausted, call.Name,
 			fmt.Sprintf("tool %s did not run: %d calls of the caller %s are in progress, as many as it may have",

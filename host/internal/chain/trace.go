@@ -12,31 +12,20 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Caller is who makes a call, in a session. Its methods must answer from memory:
-// they are called during each call.
-type Caller interface {
-	// Name returns the caller's name; empty: it has none.
-	Name() string
-	// ID returns the session's ID.
-	ID() string
-	// Via returns how the caller's calls come in; empty: in no way that is on record.
-	Via() string
-	// Client returns the program that makes the calls, as it calls itself; empty: not known.
-	Client() string
-	// Account returns who answers for the caller; empty: this host.
-	Account() string
-	// Key returns what the caller's calls are counted under, for rates.
-	Key() string
-	// Quota returns what bounds all of the caller's calls; nil: nothing does.
-	Quota() *Quota
-	// Holds reports whether the caller was granted c.
-	Holds(c tool.Capability) bool
-	// Approver returns the approver of dangerous calls, or nil if there is
-	// none.
-	Approver() policy.Approver
-	// ResultLimit returns how many characters of text the caller wants of a
-	// result; 0: all.
-	ResultLimit() int
+// Caller is who makes a call, in a session. The zero value has no grants and no approver.
+type Caller struct {
+	Name    string // empty: it has none
+	Session string // the session's ID
+	Via     string // how its calls come in; empty: in no way that is on record
+	Client  string // the program that makes the calls, as it calls itself; empty: not known
+	Account string // who answers for it; empty: this host
+	Key     string // what its calls are counted under, for rates
+	Quota   *Quota // what bounds all of its calls; nil: nothing does
+	// Holds reports, from memory, whether it was granted a capability; nil: it was granted none.
+	Holds       func(tool.Capability) bool
+	Approver    policy.Approver // of dangerous calls; nil: there is none
+	ResultLimit int             // how many characters of text it wants of a result; 0: all
+	Visit       any             // what the host knows of it besides
 }
 
 // Trace holds what the steps know about one call: who makes it, and what has
@@ -45,7 +34,7 @@ type Caller interface {
 type Trace struct {
 	context.Context
 
-	Caller Caller
+	Caller *Caller // never changed; nil: there is none
 	// Begin is the time at which the call came in.
 	Begin time.Time
 	// Definition, Digest (the definition's) and Plugin are set when the name is
@@ -137,24 +126,9 @@ func traceOf(ctx context.Context) *Trace {
 func (t *Trace) now() time.Time { return t.Begin.Add(time.Since(t.Begin)) }
 
 // caller returns the caller, which is never nil.
-func (t *Trace) caller() Caller {
+func (t *Trace) caller() *Caller {
 	if t.Caller == nil {
-		return noCaller{}
+		return &Caller{}
 	}
 	return t.Caller
 }
-
-// noCaller is the caller of a call without one: it has no grants and no
-// approver.
-type noCaller struct{}
-
-func (noCaller) Name() string               { return "" }
-func (noCaller) ID() string                 { return "" }
-func (noCaller) Via() string                { return "" }
-func (noCaller) Client() string             { return "" }
-func (noCaller) Account() string            { return "" }
-func (noCaller) Key() string                { return "" }
-func (noCaller) Quota() *Quota              { return nil }
-func (noCaller) Holds(tool.Capability) bool { return false }
-func (noCaller) Approver() policy.Approver  { return nil }
-func (noCaller) ResultLimit() int           { return 0 }
