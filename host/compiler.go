@@ -281,10 +281,8 @@ func (c *compiler) current(e *entry) (*entry, error) {
 func (c *compiler) recompile(e *entry) (*entry, error) { return c.check(e.origin, e.source) }
 
 func badTool(owner, name, format string, args ...any) error {
-	err := tool.Errorf(tool.CodeInvalidDefinition, "tool %q: "+format, append([]any{name}, args...)...)
-	err.Tool, err.Plugin, err.Stage = name, owner, tool.StageRegister
-	err.OperatorHint = "correct the tool's definition"
-	return err
+	return tool.Errorf(tool.CodeInvalidDefinition, "tool %q: "+format, append([]any{name}, args...)...).
+		Of(name, owner).At(tool.StageRegister).Fix("correct the tool's definition")
 }
 
 func signOwner(err error, owner string) error {
