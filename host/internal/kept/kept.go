@@ -134,8 +134,8 @@ func (s *Store) Keep(
 	})
 }
 
-// bound forgets the binaries of plugins that are gone for long, and the oldest of those that have
-// several, until what is left has no more than maxBytes.
+// bound forgets the binaries of plugins that are gone for long, and of the others, the newest of each
+// plugin first, those beyond maxBytes.
 func bound(all known.Records, now time.Time) {
 	type place struct {
 		plugin known.Plugin
@@ -143,40 +143,33 @@ func bound(all known.Records, now time.Time) {
 		known.Binary
 	}
 	var places []place
-	sizes := map[string]int64{}
 	for dir, plugins := range all {
 		for name, r := range plugins {
-			if len(r.Kept) == 0 {
-				continue
-			}
 			p := known.Plugin{Dir: dir, Name: name}
 			gone := manifest.StampOf(r.Path) == manifest.Stamp{}
-			if gone && now.Sub(r.Kept[0].Served) > maxAge {
+			if len(r.Kept) > 0 && gone && now.Sub(r.Kept[0].Served) > maxAge {
 				all.Change(p, func(r *known.Record) { r.Path, r.Kept, r.Rollback = "", nil, nil })
 				continue
 			}
 			for i, b := range r.Kept {
 				places = append(places, place{p, i, b})
-				sizes[b.SHA256] = b.Size
 			}
 		}
 	}
 	slices.SortFunc(places, func(a, b place) int {
-		return cmp.Or(cmp.Compare(b.rank, a.rank), a.Served.Compare(b.Served))
+		return cmp.Or(cmp.Compare(a.rank, b.rank), b.Served.Compare(a.Served))
 	})
-	var bytes int64
-	for _, size := range sizes {
-		bytes += size
-	}
+	left, kept := int64(maxBytes), map[string]bool{}
 	for _, p := range places {
-		if bytes <= maxBytes {
-			return
-		}
-		all.Change(p.plugin, func(r *known.Record) {
-			r.Kept = slices.DeleteFunc(slices.Clone(r.Kept), func(b known.Binary) bool { return b.SHA256 == p.SHA256 })
-		})
-		if !names(all, p.SHA256) {
-			bytes -= p.Size
+		switch {
+		case kept[p.SHA256]:
+		case p.Size <= left:
+			left -= p.Size
+			kept[p.SHA256] = true
+		default:
+			all.Change(p.plugin, func(r *known.Record) {
+				r.Kept = slices.DeleteFunc(slices.Clone(r.Kept), func(b known.Binary) bool { return b.SHA256 == p.SHA256 })
+			})
 		}
 	}
 }
