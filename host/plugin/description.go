@@ -58,11 +58,9 @@ func (p *published) check(plugin string, decided *description, call tool.Call) e
 	if was, is := decided.tool(call.Name), now.tool(call.Name); was != nil && is != nil && reflect.DeepEqual(was, is) {
 		return nil
 	}
-	e := unavailable(plugin, ErrChanged,
+	return unavailable(plugin, ErrChanged,
 		fmt.Sprintf("plugin %s changed its definitions, so tool %s was not run", plugin, call.Name),
-		"try again: the next call goes by the new definition")
-	e.Tool = call.Name
-	return e
+		"try again: the next call goes by the new definition").Of(call.Name, plugin)
 }
 
 // tool returns the definition of a tool; nil: there is none.
