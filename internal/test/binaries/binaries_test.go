@@ -32,7 +32,7 @@ func TestChangesAreSeen(t *testing.T) { //nolint:paralleltest // it compiles wit
 	for _, c := range []struct{ pkg, run, file, what string }{
 		{"./cmd/toolhost", "^TestCallReadsAFile$", "plugins/fs/main.go", "a plugin"},
 		{"./cmd/toolhost", "^TestCallReadsAFile$", "cmd/toolhost/testdata/away/main.go", "a program of the tests"},
-		{"./cmd/toolhost", "^TestCallReadsAFile$", "plugins/internal/lines/lines.go", "what a plugin imports"},
+		{"./cmd/toolhost", "^TestCallReadsAFile$", "plugins/internal/lines/scanner.go", "what a plugin imports"},
 		{"./cmd/toolhost", "^TestCallReadsAFile$", "go.sum", "the modules"},
 		{"./internal/test/worktest", "^TestShippedFiles$", "plugins/buffer/main.go", "a plugin"},
 		{"./internal/test/escape", "^TestLevelNone$", "internal/test/escape/probe/main_linux.go", "the probe"},
