@@ -258,7 +258,8 @@ func (w *world) browser() (page string) {
 func visit(t *testing.T, address string) string {
 	t.Helper()
 	r := require.Must(http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody))(t)
-	answer := require.Must(http.DefaultClient.Do(r))(t)
+	answer, err := http.DefaultClient.Do(r)
+	require.NoError(t, err)
 	defer func() { _ = answer.Body.Close() }()
 	text := require.Must(io.ReadAll(answer.Body))(t)
 	return string(text)

@@ -28,7 +28,8 @@ func (w *world) over(path string) string {
 
 func body(t *testing.T, client *http.Client, url string) string {
 	t.Helper()
-	resp := require.Must(client.Get(url))(t)
+	resp, err := client.Get(url)
+	require.NoError(t, err)
 	defer func() { _ = resp.Body.Close() }()
 	text, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != http.StatusOK {
@@ -139,7 +140,8 @@ func TestMetrics(t *testing.T) {
 	if text := w.over("/debug/pprof/goroutine?debug=1"); !strings.Contains(text, "goroutine profile") {
 		t.Errorf("the profile is %.100s", text)
 	}
-	resp := require.Must(http.Get(address + "/debug/pprof/"))(t)
+	resp, err := http.Get(address + "/debug/pprof/")
+	require.NoError(t, err)
 	_ = resp.Body.Close()
 	equal(t, "profiles that were not asked for", resp.StatusCode, http.StatusNotFound)
 	w.configure("metrics: {address: \"127.0.0.1:1\"}")

@@ -36,7 +36,7 @@ func confined(t *testing.T, config, text string, ended func(t *testing.T, out re
 	}
 	path, r := linked(t, config, text)
 	for name, namespaces := range map[string][]confine.Namespaces{"namespace": nil, "group": {confine.NoNamespace}} {
-		t.Run(name, func(t *testing.T) { //nolint:paralleltest // both start processes of the same command line
+		t.Run(name, func(t *testing.T) {
 			r.namespaces = namespaces
 			ended(t, require.Must(r.run(t.Context(), path, t.TempDir()))(t))
 		})
