@@ -1,7 +1,7 @@
 # Needed: Go, make, and a C compiler for the race detector.
 
 BUF := go run github.com/bufbuild/buf/cmd/buf@v1.73.0
-LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+LINT := env -u CGO_ENABLED go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 # Nothing that is built has paths of the machine in it. Tests that install this module as users do
 # then find their dependencies compiled.
