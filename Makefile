@@ -35,7 +35,7 @@ GOTESTSUM := go run gotest.tools/gotestsum@v1.13.0 --format pkgname --format-hid
 # What the tests of races build without the detector is what the other tests build.
 TEST := $(if $(filter Linux,$(shell uname)),-exec "env CGO_ENABLED=0 $(CURDIR)/bin/leftovers") -vet=off -short -count=1 -timeout 22m
 
-.PHONY: help build run quick test lint leftovers race unraced all confinement execution snippets vulnerabilities generate contract conformance languages soak soak-fleet fuzz gopls bench bench-fleet simulate-fleet microbench release record clean
+.PHONY: help build run quick test lint leftovers race attacks unraced all confinement execution snippets vulnerabilities generate contract conformance languages soak soak-fleet fuzz gopls bench bench-fleet simulate-fleet microbench release record clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "%-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -67,8 +67,10 @@ race: leftovers ## the tests of goroutines, with the race detector
 	CGO_ENABLED=1 $(GOTESTSUM) --rerun-fails-report=bin/flaky-race --packages "$(filter-out ./host,$(RACED))" -- $(TEST) -race
 	CGO_ENABLED=1 $(GOTESTSUM) --rerun-fails-report=bin/flaky-host --packages ./host -- $(TEST) -race -skip '$(ATTACKS)'
 
-unraced: leftovers ## all other tests
+attacks: leftovers ## the tests of ./host whose plugins mean harm
 	$(GOTESTSUM) --rerun-fails-report=bin/flaky-attacks --packages ./host -- $(TEST) -run '$(ATTACKS)'
+
+unraced: leftovers ## all other tests
 	$(GOTESTSUM) --rerun-fails-report=bin/flaky-unraced --packages "$$(go list ./... | grep -vxF "$$(go list $(RACED) $(STAGED); go list ./internal/test/words)")" -- $(TEST)
 	cd examples/agent && go test -vet=off -short -count=1 ./...
 	cd bench && go test -vet=off -short -count=1 ./...

@@ -151,11 +151,12 @@ func (s *source) candidate() plugin.Candidate {
 func (m *member) ask(ctx context.Context, s *source, wait impatience) (_ *source, said listing, leftOut error) {
 	said = s.recallOrList(ctx, wait)
 	r := m.roster
-	if said.err == nil || ctx.Err() != nil || s.kept != nil {
+	kept := r.binaries.Of(s.key) // of a server, or a provider that is attached, none
+	if said.err == nil || ctx.Err() != nil || s.kept != nil || len(kept) == 0 {
 		return s, said, nil //nolint:nilerr // the error is in said
 	}
 	sum, _ := r.fileDigest(ctx, s.file)
-	for _, b := range r.binaries.Of(s.key) { // of a server, or a provider that is attached, none
+	for _, b := range kept {
 		if b.SHA256 == sum.String() {
 			continue
 		}

@@ -50,12 +50,17 @@ var own []map[Mode]func()
 // Main runs the tests, or is a plugin if this process was started as one. More are modes in
 // addition to those of the program testplugin.
 func Main(m *testing.M, more ...map[Mode]func()) {
+	Become(more...)
+	os.Exit(m.Run())
+}
+
+// Become is [Main] for a test that does more after its tests: it returns if this process is not a plugin.
+func Become(more ...map[Mode]func()) {
 	own = more
 	if os.Getenv(wire.CookieKey) == wire.CookieValue {
 		Be(more...)
-		return
+		os.Exit(0)
 	}
-	os.Exit(m.Run())
 }
 
 // Be is the plugin that this process was started as, of a mode of this package or one of more.

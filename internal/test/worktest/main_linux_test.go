@@ -13,7 +13,6 @@ import (
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // ceiling bounds a piece of work, on a machine that is busy.
@@ -29,9 +28,7 @@ const needsVariable = "WORKTEST_NEEDS"
 var atEnd []func()
 
 func TestMain(m *testing.M) {
-	if os.Getenv(wire.CookieKey) != "" {
-		plugintest.Main(m, map[plugintest.Mode]func(){worker: work, stock: beStock})
-	}
+	plugintest.Become(map[plugintest.Mode]func(){worker: work, stock: beStock})
 	code := m.Run()
 	for _, f := range atEnd {
 		f()
