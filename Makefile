@@ -70,8 +70,9 @@ race: leftovers ## the tests of goroutines, with the race detector
 attacks: leftovers ## the tests of ./host whose plugins mean harm
 	$(GOTESTSUM) --rerun-fails-report=bin/flaky-attacks --packages ./host -- $(TEST) -run '$(ATTACKS)'
 
+# Most of these tests wait for processes that they started.
 unraced: leftovers ## all other tests
-	$(GOTESTSUM) --rerun-fails-report=bin/flaky-unraced --packages "$$(go list ./... | grep -vxF "$$(go list $(RACED) $(STAGED); go list ./internal/test/words)")" -- $(TEST)
+	$(GOTESTSUM) --rerun-fails-report=bin/flaky-unraced --packages "$$(go list ./... | grep -vxF "$$(go list $(RACED) $(STAGED); go list ./internal/test/words)")" -- $(TEST) -parallel 4
 	cd examples/agent && go test -vet=off -short -count=1 ./...
 	cd bench && go test -vet=off -short -count=1 ./...
 

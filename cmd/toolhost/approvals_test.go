@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -24,15 +25,18 @@ func (w *world) queued(args ...string) (*underway, approval.Question) {
 	for _, q := range open {
 		known[q.ID] = true
 	}
-	errFound := fmt.Errorf("found")
+	errFound := errors.New("found")
 	go func() {
-		followed <- c.FollowApprovals(w.t.Context(), func(q approval.Question) error {
+		err := c.FollowApprovals(w.t.Context(), func(q approval.Question) error {
 			if q.State != approval.Waiting || known[q.ID] {
 				return nil
 			}
 			found <- q
 			return errFound
 		})
+		if !errors.Is(err, errFound) {
+			followed <- err
+		}
 	}()
 	process, ended := w.start("", append(args, "--plugin-dir", w.plugins)...)
 	select {

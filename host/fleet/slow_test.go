@@ -53,9 +53,15 @@ func TestHostThatDoesNotRead(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer nc.Close()
-			for range flood {
+			for i := range flood {
 				if err := nc.Publish("toolhost.v1.hello", make([]byte, 32<<10)); err != nil {
 					t.Fatal(err)
+				}
+				if i%8 == 0 { // the others have read so far, then: they are to be kept
+					if err := nc.Flush(); err != nil {
+						t.Fatal(err)
+					}
+					a.text(t, "only.c")
 				}
 			}
 			slowest := time.Duration(0)

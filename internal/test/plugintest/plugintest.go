@@ -78,8 +78,10 @@ func Be(more ...map[Mode]func()) {
 func find(name string, among []map[Mode]func()) func() {
 	mode, _, _ := strings.Cut(strings.TrimSuffix(name, ".exe"), "-")
 	for _, modes := range among {
-		if behave := modes[Mode(mode)]; behave != nil {
-			return behave
+		for _, m := range []string{name, mode} {
+			if behave := modes[Mode(m)]; behave != nil {
+				return behave
+			}
 		}
 	}
 	return nil

@@ -15,20 +15,18 @@ import (
 
 // TestMain is a faulty plugin if its file is named for one: not all of them look at the cookie.
 func TestMain(m *testing.M) {
-	name := filepath.Base(os.Args[0])
-	if name == "honest" {
-		(&honest{stream: honestFrames.serve}).serve()
-		return
+	modes := map[plugintest.Mode]func(){"honest": func() { (&honest{stream: honestFrames.serve}).serve() }}
+	for name, behave := range hostile {
+		modes[plugintest.Mode(name)] = behave
 	}
-	if behave := hostile[name]; behave != nil {
+	for name, f := range faults {
+		modes[plugintest.Mode(name)] = func() { f.plugin().serve() }
+	}
+	if behave := modes[plugintest.Mode(filepath.Base(os.Args[0]))]; behave != nil {
 		behave()
 		return
 	}
-	if f, ok := faults[name]; ok {
-		f.plugin().serve()
-		return
-	}
-	os.Exit(m.Run())
+	plugintest.Main(m, modes)
 }
 
 // hostile are programs that keep nothing of the protocol.

@@ -105,6 +105,7 @@ func sharedShop(t testing.TB) *bench {
 }
 
 func TestMain(m *testing.M) {
+	_ = os.Unsetenv("CGO_ENABLED") // some tests are of packages with C
 	code := m.Run()
 	for _, b := range benches.open {
 		_ = os.RemoveAll(b.root)
