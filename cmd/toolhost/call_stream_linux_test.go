@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -56,7 +55,7 @@ func TestCallStreams(t *testing.T) {
 			}
 
 			for _, flag := range []string{"--json", "--log-level=error"} {
-				u := w.startCall(begun, "call", "play.hold", "--arg", "until="+source, "--arg", "stream=true", flag)
+				u := w.startCall(newFIFO(t), "call", "play.hold", "--arg", "until="+source, "--arg", "stream=true", flag)
 				require.NoError(t, os.WriteFile(source, []byte("all of it"), 0o600))
 				o := (<-u.ended).exits(exit.Done)
 				if flag == "--json" {
@@ -73,9 +72,9 @@ func TestCallStreams(t *testing.T) {
 func (w *world) source(cmd *exec.Cmd, begun, source string) *os.File {
 	w.t.Helper()
 	require.NoError(w.t, cmd.Start())
-	b := require.Must(os.Open(begun))(w.t)
-	to, err := os.OpenFile(source, os.O_WRONLY, 0)
-	require.NoError(w.t, errors.Join(err, b.Close()))
+	b := openFIFO(w.t, begun, os.O_RDONLY, nil)
+	to := openFIFO(w.t, source, os.O_WRONLY, nil)
+	require.NoError(w.t, b.Close())
 	w.t.Cleanup(func() { _ = to.Close() })
 	return to
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/internal/test/require"
@@ -24,9 +25,29 @@ type underway struct {
 func (w *world) startCall(fifo string, args ...string) *underway {
 	w.t.Helper()
 	process, ended := w.start("", append(args, "--arg", "fifo="+fifo, "--plugin-dir", w.plugins)...)
-	u := &underway{w.t, process, ended, require.Must(os.Open(fifo))(w.t)}
+	u := &underway{w.t, process, ended, openFIFO(w.t, fifo, os.O_RDONLY, ended)}
 	w.t.Cleanup(func() { _ = u.fifo.Close() })
 	return u
+}
+
+// openFIFO opens an end of a FIFO, and fails if no tool opens the other, as when its call has ended before.
+func openFIFO(t *testing.T, path string, flag int, ended <-chan outcome) *os.File {
+	t.Helper()
+	opened := make(chan func(testing.TB) *os.File, 1)
+	go func() { opened <- require.Must(os.OpenFile(path, flag, 0)) }()
+	select {
+	case f := <-opened:
+		return f(t)
+	case o := <-ended:
+		t.Errorf("the call has ended: %d, %s%s", o.status, o.stdout, o.stderr)
+	case <-time.After(require.Ceiling):
+	}
+	both, err := os.OpenFile(path, os.O_RDWR, 0) // which the other end waits for
+	require.NoError(t, err)
+	_ = (<-opened)(t).Close()
+	_ = both.Close()
+	t.Fatalf("no tool has opened %s", path)
+	return nil
 }
 
 // over waits until the tool has ended, wherever it runs.
