@@ -20,14 +20,15 @@ RACED := ./host ./host/plugin ./host/internal/roster ./host/internal/chain ./hos
 	./host/fleet/durable ./host/mcpserver ./host/mcpclient ./host/task ./host/audit ./pluginsdk/wire ./cmd/toolhost/internal/control \
 	./cmd/toolhost/internal/approval ./internal/egress
 
-# Tests of ./host whose subject is a process that attacks it: the race detector would see little, and take minutes.
-ATTACKS := Hostile|Stress
+# Their tests whose subject is another process, or the system: the race detector would see little, and take minutes.
+OUTSIDE := Hostile|Stress|OnCarriers|Shortage|DescriptorsInFlight|NamespacesUsedUp|FailingStep|FewDescriptors
+ATTACKED := ./host ./host/plugin
 
-# The packages that a stage runs with more than their tests of the day. If it is one of STAGES, which .ci/test
-# sets, nothing else runs them.
+# The packages of stages. Sandboxes are tested where what makes them has changed; the others have tests for each
+# day, too, which nothing runs if the stage is one of STAGES, which .ci/test sets.
 CONFINEMENT := ./internal/test/escape ./internal/test/worktest
 EXECUTION := ./plugins/execution
-STAGED := $(if $(filter confinement,$(STAGES)),$(CONFINEMENT)) $(if $(filter execution,$(STAGES)),$(EXECUTION))
+STAGED := $(CONFINEMENT) $(if $(filter execution,$(STAGES)),$(EXECUTION))
 
 # A test that fails runs once more, alone. What then passes is named at the end: it is a defect, too.
 GOTESTSUM := go run gotest.tools/gotestsum@v1.13.0 --format pkgname --format-hide-empty-pkg --hide-summary skipped \
@@ -64,11 +65,11 @@ leftovers:
 	go build -o bin/ ./internal/test/leftovers
 
 race: leftovers ## the tests of goroutines, with the race detector
-	CGO_ENABLED=1 $(GOTESTSUM) --rerun-fails-report=bin/flaky-race --packages "$(filter-out ./host,$(RACED))" -- $(TEST) -race
-	CGO_ENABLED=1 $(GOTESTSUM) --rerun-fails-report=bin/flaky-host --packages ./host -- $(TEST) -race -skip '$(ATTACKS)'
+	CGO_ENABLED=1 $(GOTESTSUM) --rerun-fails-report=bin/flaky-race --packages "$(filter-out $(ATTACKED),$(RACED))" -- $(TEST) -race
+	CGO_ENABLED=1 $(GOTESTSUM) --rerun-fails-report=bin/flaky-host --packages "$(ATTACKED)" -- $(TEST) -race -skip '$(OUTSIDE)'
 
-attacks: leftovers ## the tests of ./host whose plugins mean harm
-	$(GOTESTSUM) --rerun-fails-report=bin/flaky-attacks --packages ./host -- $(TEST) -run '$(ATTACKS)'
+attacks: leftovers ## the tests of hosts whose plugins mean harm, or whose system has nothing left
+	$(GOTESTSUM) --rerun-fails-report=bin/flaky-attacks --packages "$(ATTACKED)" -- $(TEST) -run '$(OUTSIDE)'
 
 # Most of these tests wait for processes that they started.
 unraced: leftovers ## all other tests

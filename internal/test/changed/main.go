@@ -49,7 +49,7 @@ type row struct {
 
 var table = []row{
 	{"confinement", regexp.MustCompile(
-		`^internal/(sandbox|stage|cgroup|egress|grant|confine|protect|test/(escape|worktest))/|^host/plugin/|^plugins/`)},
+		`^internal/(sandbox|stage|cgroup|egress|grant|confine|protect|safefile|test/(escape|worktest))/|^host/plugin/|^plugins/|^go\.mod$`)},
 	{"conformance", regexp.MustCompile(`^host/(mcp[a-z]*|task)/|^cmd/toolhost/internal/(mcp[a-z]*|control)/|^internal/test/(conformance|mcptest)/|^go\.mod$`)},
 	{"execution", regexp.MustCompile(`^plugins/(execution|internal)/|^go\.mod$`)},
 	{"languages", regexp.MustCompile(`^cmd/toolhost/internal/scaffold/|^examples/plugins/|^internal/test/(languages|others)/|^proto/`)},

@@ -18,6 +18,7 @@ var changes = map[string][]string{
 		"internal/sandbox/report.go", "internal/stage/stage.go", "internal/cgroup/group_linux.go", "internal/egress/proxy.go",
 		"internal/confine/process_linux.go", "internal/protect/protect.go", "host/plugin/plugin.go", "plugins/fs/main.go",
 		"internal/test/escape/table.go", "internal/test/worktest/doc.go", "plugins/execution/main.go", "plugins/internal/lines/lines.go",
+		"internal/safefile/file.go", "go.mod",
 	},
 	"conformance":     {"host/mcpserver/server.go", "host/mcpclient/upstream.go", "host/task/memory.go", "cmd/toolhost/internal/control/routes.go", "cmd/toolhost/internal/mcphttp/requests.go", "internal/test/conformance/expected.yaml", "internal/test/mcptest/server.go", "go.mod"},
 	"execution":       {"plugins/execution/main.go", "plugins/internal/lines/lines.go", "go.mod"},
