@@ -91,7 +91,9 @@ func exists(pid int) bool { return unix.Kill(pid, 0) == nil }
 func left(t *testing.T, of Group) (pid int) {
 	t.Helper()
 	p := start(t, "leaves")
-	require.NoError(t, of.Brand.give(p.Process.Pid))
+	if of.Brand != 0 {
+		require.NoError(t, of.Brand.give(p.Process.Pid))
+	}
 	_ = require.Must(p.in.Write([]byte("x")))(t)
 	pid = p.number(t)
 	require.NoError(t, p.in.Close())
@@ -129,7 +131,8 @@ func TestSweepWithoutEnvironment(t *testing.T) {
 		t.Skip("this process cannot give brands", err)
 	}
 	living := left(t, NewRun())
-	dead := left(t, Group{Brand: newBrand(owner{me.pid, me.start - 1, me.space, me.boot}, 1)})
+	dead := left(t, Group{})
+	require.NoError(t, newBrand(owner{me.pid, me.start - 1, me.space, me.boot}, 1).give(dead)) // from here on each host ends it
 	Sweep(t.Context(), t.TempDir())
 	require.Eventually(t, "what the dead host left has ended", func() bool { return !exists(dead) })
 	if !exists(living) {
