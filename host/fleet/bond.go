@@ -17,9 +17,12 @@ type bond struct {
 	losses int    // how often the session was told that its state is lost
 }
 
-// routes is where the sessions of this host have called.
+// routes has the calls of mounted tools, and where the sessions of this host have called.
 type routes struct {
+	*node
 	directory *directory
+	mounts    *mounts
+	queue     *queue
 
 	mu      sync.Mutex
 	bonds   map[bondKey]*bond
@@ -56,7 +59,7 @@ func (s *routes) bind(key bondKey, m *member) {
 
 // unbond lets the session go elsewhere, as its first call was refused.
 func (r *remoteCall) unbond() {
-	s := &r.fleet.routes
+	s := r.routes
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for key, b := range s.bonds {
@@ -73,7 +76,7 @@ func (r *remoteCall) sessionAt(o *offer) string {
 	if !o.Keeps {
 		return r.call.Session
 	}
-	s := &r.fleet.routes
+	s := r.routes
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if b := s.bonds[bondKey{r.call.Session, o.Plugin}]; b != nil {
@@ -101,9 +104,7 @@ func (s *routes) visit(session string, m *member) {
 
 // EndSession implements [tool.SessionEnder]: the hosts that the session has called are told, those that
 // are out of reach when they are there again.
-func (f *Fleet) EndSession(session string) { f.routes.endSession(session) }
-
-func (s *routes) endSession(session string) {
+func (s *routes) EndSession(session string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ended := []string{session}

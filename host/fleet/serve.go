@@ -40,10 +40,10 @@ type guest struct {
 }
 
 // opened takes a request for a link, which anybody may have sent.
-func (f *Fleet) opened(data []byte, respond func([]byte) error) {
-	if o, a := f.checkOpening(data, respond); o != nil {
-		f.hear(o.About)
-		f.accept(o, a, respond)
+func (s *visits) opened(data []byte, respond func([]byte) error) {
+	if o, a := s.checkOpening(data, respond); o != nil {
+		s.directory.hear(o.About)
+		s.accept(o, a, respond)
 	}
 }
 
@@ -53,7 +53,7 @@ func refuse(respond func([]byte) error, code tool.Code, format string, args ...a
 
 // checkOpening reads a request for a link, and what its host says of itself; nil: it is not one of a host
 // that is known.
-func (f *Fleet) checkOpening(data []byte, respond func([]byte) error) (*link.Opening, *announcement) {
+func (s *visits) checkOpening(data []byte, respond func([]byte) error) (*link.Opening, *announcement) {
 	o, err := link.ParseOpening(data)
 	if err != nil {
 		return nil, nil
@@ -62,34 +62,34 @@ func (f *Fleet) checkOpening(data []byte, respond func([]byte) error) (*link.Ope
 	if err != nil {
 		return nil, nil
 	}
-	if _, _, known := f.settings.Load().peerOf(a.Key); !known {
-		f.directory.stranger(a, o.About, f.log)
-		refuse(respond, tool.CodePermissionDenied, "host %s does not know the key %s: add it under nats.peers there", f.settings.Load().Name, a.Key)
+	if _, _, known := s.settings.Load().peerOf(a.Key); !known {
+		s.directory.stranger(a, o.About)
+		refuse(respond, tool.CodePermissionDenied, "host %s does not know the key %s: add it under nats.peers there", s.settings.Load().Name, a.Key)
 		return nil, nil
 	}
 	if !a.signed(o.About) {
 		return nil, nil
 	}
 	if why := a.foreign(); why != "" {
-		f.hear(o.About)
-		refuse(respond, tool.CodeUnsupported, "host %s takes no calls of that version: %s", f.settings.Load().Name, why)
+		s.directory.hear(o.About)
+		refuse(respond, tool.CodeUnsupported, "host %s takes no calls of that version: %s", s.settings.Load().Name, why)
 		return nil, nil
 	}
 	return o, a
 }
 
 // accept makes a link that a known host has asked for, and serves it.
-func (f *Fleet) accept(o *link.Opening, a *announcement, respond func([]byte) error) {
-	v := f.visits.of(f, a)
+func (s *visits) accept(o *link.Opening, a *announcement, respond func([]byte) error) {
+	v := s.of(a)
 	if v == nil {
-		refuse(respond, tool.CodeResourceExhausted, "host %s has too many links", f.settings.Load().Name)
+		refuse(respond, tool.CodeResourceExhausted, "host %s has too many links", s.settings.Load().Name)
 		return
 	}
-	reconnects := f.nc.Stats().Reconnects
-	k, err := link.Accept(f.nc, f.self, a.Instance, o, respond)
+	reconnects := s.nc.Stats().Reconnects
+	k, err := link.Accept(s.nc, s.self, a.Instance, o, respond)
 	if err != nil {
 		if tool.CodeOf(err) != tool.CodeInvalidArguments { // a stranger's
-			f.log.Warn("a link could not be accepted", "host", a.Name, "error", err)
+			s.log.Warn("a link could not be accepted", "host", a.Name, "error", err)
 		}
 		v.mu.Lock()
 		v.linger()
@@ -101,7 +101,7 @@ func (f *Fleet) accept(o *link.Opening, a *announcement, respond func([]byte) er
 		_ = k.Close()
 		return
 	}
-	f.background(g.serve)
+	s.background(g.serve)
 }
 
 // serve answers the calls on the link until it ends.
@@ -115,15 +115,15 @@ func (g *guest) serve() {
 	})
 	defer unproven.Stop()
 	server := wire.Server{Provider: g, OnSessionEnded: func(_ context.Context, session string) { g.endSession(session) }}
-	err := server.Serve(g.fleet.life, g.link)
-	if err != nil && g.fleet.life.Err() == nil {
-		g.fleet.log.Debug("a link has ended", "host", g.called, "error", err)
+	err := server.Serve(g.visits.life, g.link)
+	if err != nil && g.visits.life.Err() == nil {
+		g.visits.log.Debug("a link has ended", "host", g.called, "error", err)
 	}
 	g.mu.Lock()
 	g.drop(g)
 	g.linger()
 	g.mu.Unlock()
-	g.fleet.bell.ring()
+	g.visits.bell.ring()
 }
 
 // List implements [tool.Provider]. What is shared is read by indexOperation.
@@ -135,7 +135,7 @@ func (*guest) Close(context.Context) error { return nil }
 // Execute implements [tool.Provider]: it runs a call of the other host. An error is a result with an
 // answer.
 func (g *guest) Execute(ctx context.Context, call tool.Call) (tool.Result, error) {
-	c := g.fleet.settings.Load()
+	c := g.visits.settings.Load()
 	peer, p, known := c.peerOf(g.key)
 	if !known {
 		return failed(unsent(tool.CodePermissionDenied, "the host is not known here any more")), nil
@@ -144,24 +144,24 @@ func (g *guest) Execute(ctx context.Context, call tool.Call) (tool.Result, error
 	var err error
 	switch call.Name {
 	case indexOperation:
-		out = index{g.fleet.revision(), g.fleet.catalogue.Load().index(p.shares(&c.Config))}
+		out = index{g.visits.revision(), g.visits.catalogue.Load().index(p.shares(&c.Config))}
 	case definitionsOperation:
 		var in definitionsRequest
 		if err = json.Unmarshal(call.Arguments, &in); err == nil {
-			out = g.fleet.catalogue.Load().definitions(p.shares(&c.Config), in)
+			out = g.visits.catalogue.Load().definitions(p.shares(&c.Config), in)
 		}
 	case drainOperation:
 		var in drainRequest
 		if err = json.Unmarshal(call.Arguments, &in); err == nil {
 			if err = g.mayDrain(p); err == nil {
-				g.fleet.log.Info("another host has this one drain, or not", "host", g.called, "on", in.On)
-				g.fleet.setDraining(in.On)
+				g.visits.log.Info("another host has this one drain, or not", "host", g.called, "on", in.On)
+				g.visits.drain(in.On)
 			}
 			out = struct{}{}
 		}
 	case drainedOperation:
 		if err = g.mayDrain(p); err == nil {
-			out = g.fleet.drainState(ctx)
+			out = g.visits.drainState(ctx)
 		}
 	default:
 		return g.run(ctx, c, peer, p, call), nil
@@ -176,25 +176,6 @@ func (g *guest) Execute(ctx context.Context, call tool.Call) (tool.Result, error
 	return tool.Result{Structured: text}, nil
 }
 
-type drainRequest struct {
-	On bool `json:"on"`
-}
-
-// drainState is the answer to drainedOperation.
-type drainState struct {
-	Draining bool `json:"draining"`
-	Calls    int  `json:"calls"` // of other hosts, in progress
-}
-
-func (*guest) mayDrain(p Peer) error {
-	if p.Admin {
-		return nil
-	}
-	e := tool.Errorf(tool.CodePermissionDenied, "it does not let this host drain it")
-	e.OperatorHint = "set admin: true for this host's key under nats.peers there"
-	return e
-}
-
 func unsent(code tool.Code, format string, args ...any) *tool.Error {
 	e := tool.Errorf(code, format, args...)
 	e.Unsent = true
@@ -203,8 +184,7 @@ func unsent(code tool.Code, format string, args ...any) *tool.Error {
 
 // run runs a call of a tool.
 func (g *guest) run(ctx context.Context, c *configured, peer string, p Peer, call tool.Call) tool.Result {
-	f := g.fleet
-	t, there := f.catalogue.Load().tools[call.Name]
+	t, there := g.visits.catalogue.Load().tools[call.Name]
 	if !there || !matches(p.shares(&c.Config), call.Name) {
 		e := unsent(tool.CodeNotFound, "tool not found: %s is not shared with this host", call.Name)
 		e.Stage, e.Err = tool.StageResolve, tool.ErrNotFound
@@ -218,18 +198,15 @@ func (g *guest) run(ctx context.Context, c *configured, peer string, p Peer, cal
 		e.OperatorHint = "raise nats.max_calls there"
 		return failed(e)
 	}
-	f.serving.Add(1)
-	defer func() {
-		g.paid.calls.Add(-1)
-		f.served()
-	}()
+	defer g.visits.serve()()
+	defer g.paid.calls.Add(-1)
 	session, err := g.sessionOf(c, peer, &call)
 	if err != nil {
 		e := *tool.AsError(err)
 		e.Unsent = true
 		return failed(&e)
 	}
-	if f.draining.Load() && (!t.Keeps || !holds(session, t.Plugin)) {
+	if g.visits.draining.Load() && (!t.Keeps || !holds(session, t.Plugin)) {
 		e := unsent(tool.CodeUnavailable, "it drains and takes no new calls")
 		e.Stage, e.Hint = tool.StageStart, "try again later"
 		return failed(e)
@@ -272,11 +249,4 @@ func (c *Config) maxCalls() int {
 		return c.MaxCalls
 	}
 	return defaultMaxCalls
-}
-
-// served counts a call of another host that has ended.
-func (f *Fleet) served() {
-	if f.serving.Add(-1) == 0 && f.draining.Load() {
-		f.bell.ring()
-	}
 }

@@ -46,25 +46,19 @@ func (s *taskStore) Start(ctx context.Context, c task.Call) (task.Task, error) {
 		return s.Memory.Start(ctx, c)
 	}
 	c.ID = rand.Text()
-	run, begun := c.Run, make(chan struct{}, 1)
+	run, begun := c.Run, newSignal()
 	if run == nil {
 		run = func(ctx context.Context) (end task.End) {
 			end.Outcome, end.Result, end.Err = c.Session.CallWith(ctx, tool.Call{Name: c.Tool, Arguments: c.Arguments}, host.CallOptions{})
 			return end
 		}
 	}
-	tell := func() {
-		select {
-		case begun <- struct{}{}:
-		default:
-		}
-	}
 	c.Run = func(ctx context.Context) task.End {
-		defer tell()
-		ctx = WithSubmission(ctx, Submission{ID: c.ID, Told: func(string) { tell() }})
+		defer begun.send()
+		ctx = WithSubmission(ctx, Submission{ID: c.ID, Told: func(string) { begun.send() }})
 		if ask := task.AskerFrom(ctx); ask != nil {
 			ctx = task.WithAsker(ctx, func(ctx context.Context, question json.RawMessage) (json.RawMessage, error) {
-				tell()
+				begun.send()
 				return ask(ctx, question)
 			})
 		}
@@ -78,11 +72,9 @@ func (s *taskStore) Start(ctx context.Context, c task.Call) (task.Task, error) {
 	if err != nil {
 		return t, err
 	}
-	late := time.NewTimer(startTime)
-	defer late.Stop()
 	select {
 	case <-begun:
-	case <-late.C: // the task can be asked for all the same
+	case <-time.After(startTime): // the task can be asked for all the same
 	case <-ctx.Done():
 	}
 	if now, err := s.Memory.Get(ctx, c.Session, t.ID); err == nil {
