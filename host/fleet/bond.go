@@ -27,7 +27,6 @@ type routes struct {
 	mu      sync.Mutex
 	bonds   map[bondKey]*bond
 	visited map[string]map[string]bool // the instances that a session has called, by session
-	endings map[string][]string        // sessions that have ended, by the instance that is to be told
 }
 
 const (
@@ -116,32 +115,17 @@ func (s *routes) EndSession(session string) {
 			delete(s.bonds, key)
 		}
 	}
+	d := s.directory
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	for id := range s.visited[session] {
-		s.endings[id] = append(s.endings[id], ended...)
-		s.endings[id] = s.endings[id][max(0, len(s.endings[id])-maxEndings):]
-		s.directory.mu.Lock()
-		m := s.directory.members[id]
-		if m != nil && m.line != nil {
-			s.tellEnds(id, m.line)
+		all := append(d.endings[id], ended...)
+		d.endings[id] = all[max(0, len(all)-maxEndings):]
+		if m := d.members[id]; m != nil {
+			m.tellEnds()
 		}
-		s.directory.mu.Unlock()
 	}
 	delete(s.visited, session)
-}
-
-// tellEnds tells an instance of the sessions that have ended. The lock is held.
-func (s *routes) tellEnds(id string, l *line) {
-	for _, session := range s.endings[id] {
-		l.stream.EndSession(session)
-	}
-	delete(s.endings, id)
-}
-
-// reached tells an instance that has a line of the sessions that have ended.
-func (s *routes) reached(id string, l *line) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.tellEnds(id, l)
 }
 
 // missed gives up, each after a while, the states at an instance that is gone, and the visits to it, unless it has come
@@ -153,7 +137,7 @@ func (s *routes) missed(id string) {
 		}
 	})
 	s.unlessBack(id, keptFor, func() { // it keeps nothing any more
-		delete(s.endings, id)
+		delete(s.directory.endings, id)
 		for _, visited := range s.visited {
 			delete(visited, id)
 		}
@@ -161,15 +145,14 @@ func (s *routes) missed(id string) {
 }
 
 // unlessBack does something after a while, unless an instance that is gone has come back. It is done with
-// the lock held.
+// the lock held, and the directory's.
 func (s *routes) unlessBack(id string, after time.Duration, do func()) {
 	time.AfterFunc(after, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.directory.mu.Lock()
-		back := s.directory.members[id] != nil
-		s.directory.mu.Unlock()
-		if !back {
+		defer s.directory.mu.Unlock()
+		if s.directory.members[id] == nil {
 			do()
 		}
 	})

@@ -52,9 +52,9 @@ func (r *remoteCall) queued(ctx context.Context) (tool.Result, error) {
 		p.Trace.Once = true
 	}
 	if r.on != "" {
-		e := unsent(tool.CodeInvalidArguments, "calls of tool %s wait in a queue, from which the hosts take them: none can be chosen", name)
-		e.Tool, e.Hint = name, "call it without a host"
-		return tool.Result{}, e
+		return tool.Result{}, tool.Errorf(tool.CodeInvalidArguments,
+			"calls of tool %s wait in a queue, from which the hosts take them: none can be chosen", name).
+			Of(name, "").NeverSent().Try("call it without a host")
 	}
 	if ctx.Err() != nil {
 		return tool.Result{}, r.gaveUp(ctx)

@@ -95,22 +95,21 @@ func (f *Fleet) offer(open func(data []byte, respond func([]byte) error)) error 
 		Name: "toolhost", Version: host.Version, Description: "A host of tools", Metadata: about, QueueGroupDisabled: true,
 		StatsHandler: func(*micro.Endpoint) any { return f.load() },
 	})
-	subject := instanceSubject + f.self.ID()
-	endpoints := []struct {
-		name, subject string
-		handle        micro.HandlerFunc
-	}{
-		{"ping", subject + ".ping", func(r micro.Request) { f.tell(r.Respond) }},
-		{"open", subject + ".open", func(r micro.Request) {
-			open(r.Data(), func(b []byte) error { return r.Respond(b) })
-		}},
-		{"who", whoSubject, func(r micro.Request) { f.tell(r.Respond) }},
-	}
-	for _, e := range endpoints {
+	endpoint := func(name, subject string, handle micro.HandlerFunc) {
 		if err == nil {
-			err = f.service.AddEndpoint(e.name, e.handle, micro.WithEndpointSubject(e.subject))
+			err = f.service.AddEndpoint(name, handle, micro.WithEndpointSubject(subject))
 		}
 	}
+	tell := func(r micro.Request) {
+		if data, err := f.announcement(); err == nil {
+			_ = r.Respond(data)
+		}
+	}
+	endpoint("ping", instanceSubject+f.self.ID()+".ping", tell)
+	endpoint("open", instanceSubject+f.self.ID()+".open", func(r micro.Request) {
+		open(r.Data(), func(b []byte) error { return r.Respond(b) })
+	})
+	endpoint("who", whoSubject, tell)
 	return err
 }
 

@@ -32,7 +32,8 @@ type directory struct {
 	mu               sync.Mutex // guards what is known of each member, too
 	closed           bool
 	members          map[string]*member
-	departed         map[string]uint64 // the last numbers that hosts which are gone have said, at most maxDeparted
+	departed         map[string]uint64   // the last numbers that hosts which are gone have said, at most maxDeparted
+	endings          map[string][]string // sessions here that have ended, by the instance that is to be told
 	strangers        map[string]*stranger
 	strangersSince   time.Time
 	strangersChecked int
@@ -129,13 +130,11 @@ func (d *directory) one(name string) (*member, error) {
 	case self && len(found) == 0:
 		return nil, nil
 	case len(found) == 0:
-		e := tool.Errorf(tool.CodeNotFound, "no host of the fleet is called %.70q", name)
-		e.OperatorHint = "toolhost fleet shows the hosts"
-		return nil, e
+		return nil, tool.Errorf(tool.CodeNotFound, "no host of the fleet is called %.70q", name).
+			Fix("toolhost fleet shows the hosts")
 	case self || len(found) > 1:
-		e := tool.Errorf(tool.CodeAlreadyExists, "several hosts of the fleet are called %s", name)
-		e.OperatorHint = "use the instance, which toolhost fleet --json shows"
-		return nil, e
+		return nil, tool.Errorf(tool.CodeAlreadyExists, "several hosts of the fleet are called %s", name).
+			Fix("use the instance, which toolhost fleet --json shows")
 	}
 	return found[0], nil
 }
@@ -182,15 +181,15 @@ func (d *directory) reconfigured() {
 	var gone []*member
 	d.mu.Lock()
 	for _, m := range d.members {
-		peer, _, known := c.peerOf(m.key)
-		if m.peer = peer; !known {
+		p, known := c.known[m.key]
+		if m.peer = p.name; !known {
 			gone = append(gone, m)
 			d.drop(m, "its key is not known any more")
 		}
 		m.changed.send()
 	}
 	maps.DeleteFunc(d.strangers, func(_ string, s *stranger) bool {
-		_, _, known := c.peerOf(s.said.Key)
+		_, known := c.known[s.said.Key]
 		return known
 	})
 	d.mu.Unlock()

@@ -80,17 +80,18 @@ func (s *visits) drainState(ctx context.Context) drainState {
 // drain has the host take no new calls, or take them again.
 func (s *visits) drain(on bool) {
 	if s.draining.Swap(on) != on {
-		s.queue.drain(on)
+		if c := s.queue.calls.Load(); c != nil {
+			c.Drain(on)
+		}
 		s.announces.send()
 		s.bell.ring()
 	}
 }
 
-func (*guest) mayDrain(p Peer) error {
+func mayDrain(p namedPeer) error {
 	if p.Admin {
 		return nil
 	}
-	e := tool.Errorf(tool.CodePermissionDenied, "it does not let this host drain it")
-	e.OperatorHint = "set admin: true for this host's key under nats.peers there"
-	return e
+	return tool.Errorf(tool.CodePermissionDenied, "it does not let this host drain it").
+		Fix("set admin: true for this host's key under nats.peers there")
 }

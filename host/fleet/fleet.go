@@ -92,6 +92,7 @@ func newFleet(h *host.Host, c *Config) (*Fleet, error) {
 	f.directory = directory{
 		presence: p, mounts: &f.mounts, routes: &f.routes, visits: &f.visits,
 		members: map[string]*member{}, departed: map[string]uint64{}, strangers: map[string]*stranger{},
+		endings: map[string][]string{},
 	}
 	f.mounts = mounts{
 		node: n, directory: &f.directory, changes: newSignal(), offers: map[string][]*offer{},
@@ -99,7 +100,7 @@ func newFleet(h *host.Host, c *Config) (*Fleet, error) {
 	}
 	f.routes = routes{
 		node: n, directory: &f.directory, mounts: &f.mounts, queue: &f.queue,
-		bonds: map[bondKey]*bond{}, visited: map[string]map[string]bool{}, endings: map[string][]string{},
+		bonds: map[bondKey]*bond{}, visited: map[string]map[string]bool{},
 	}
 	f.visits = visits{
 		presence: p, directory: &f.directory, queue: &f.queue, byInstance: map[string]*visit{}, accounts: map[string]*account{},

@@ -94,6 +94,7 @@ func (m *member) connect(ctx context.Context) (*line, error) {
 		m.dialing = nil
 		if err == nil && m.life.Err() == nil {
 			m.line, m.lost = l, time.Time{}
+			m.tellEnds()
 		} else if err == nil {
 			err = errors.New("it is gone")
 			l.fail(err)
@@ -103,10 +104,19 @@ func (m *member) connect(ctx context.Context) (*line, error) {
 		if err != nil {
 			return nil, m.unreachable(err)
 		}
-		d.routes.reached(m.id, l)
 		d.bell.ring()
 		go m.watch(l)
 		return l, nil
+	}
+}
+
+// tellEnds tells a host that has a line of the sessions that have ended. The directory's lock is held.
+func (m *member) tellEnds() {
+	if m.line != nil {
+		for _, session := range m.directory.endings[m.id] {
+			m.line.stream.EndSession(session)
+		}
+		delete(m.directory.endings, m.id)
 	}
 }
 

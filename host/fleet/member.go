@@ -102,11 +102,12 @@ func (d *directory) hear(data []byte) *member {
 	if id == d.self.ID() {
 		return nil
 	}
-	peer, _, known := d.settings.Load().peerOf(a.Key)
+	c := d.settings.Load()
+	p, known := c.known[a.Key]
 	d.mu.Lock()
 	m := d.members[id]
 	stale := d.repeated(m, a)
-	full := m == nil && d.full(a.Key, a.Key == d.settings.Load().Key.public)
+	full := m == nil && d.full(a.Key, a.Key == c.Key.public)
 	d.mu.Unlock()
 	switch {
 	case stale: // repeated, by whomever
@@ -117,7 +118,7 @@ func (d *directory) hear(data []byte) *member {
 	case full || !a.signed(data):
 		return nil
 	}
-	return d.update(id, peer, a)
+	return d.update(id, p.name, a)
 }
 
 // update takes what a known host has said.

@@ -36,7 +36,9 @@ func newNode(h *host.Host, c *Config) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &node{host: h, self: self, log: c.Log, now: c.Now, nc: c.Conn, own: c.Conn == nil, bell: bell{next: make(chan struct{})}}
+	n := &node{
+		host: h, self: self, log: c.Log, now: c.Now, nc: c.Conn, own: c.Conn == nil, bell: bell{next: make(chan struct{})},
+	}
 	if n.log == nil {
 		n.log = hclog.NewNullLogger()
 	}
@@ -124,24 +126,27 @@ type configured struct {
 	Config
 
 	epoch uint64
-	names map[string]string // of peers, by key
+	known map[string]namedPeer // the hosts that are, by key: also this one, without a name
+}
+
+// namedPeer is a host that is known, with what counts for it.
+type namedPeer struct {
+	Peer
+
+	name string
 }
 
 func configure(c Config, epoch uint64) *configured {
-	out := &configured{Config: c, epoch: epoch, names: map[string]string{}}
+	own := Peer{Key: c.Key.public, Share: c.Share, Mount: c.Mount, Admin: true}
+	out := &configured{Config: c, epoch: epoch, known: map[string]namedPeer{own.Key: {Peer: own}}}
 	for name, p := range c.Peers {
-		out.names[p.Key] = name
+		if p.Share == nil {
+			p.Share = c.Share
+		}
+		if p.Mount == nil {
+			p.Mount = c.Mount
+		}
+		out.known[p.Key] = namedPeer{p, name}
 	}
 	return out
-}
-
-// peerOf returns the host that a key is that of.
-func (c *configured) peerOf(key string) (name string, p Peer, known bool) {
-	if name, known = c.names[key]; known {
-		return name, c.Peers[name], true
-	}
-	if key == c.Key.public {
-		return "", Peer{Key: key, Admin: true}, true
-	}
-	return "", Peer{}, false
 }

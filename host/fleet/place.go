@@ -62,7 +62,7 @@ func (r *remoteCall) place(ctx context.Context, but *member) (*offer, *line, err
 				return nil, nil, r.gaveUp(ctx)
 			}
 			last = err
-		case err != nil && tool.AsError(err).Code != tool.CodeUnavailable, but != nil, err != nil && r.final(err):
+		case err != nil && tool.AsError(err).Code != tool.CodeUnavailable, but != nil, errors.Is(err, errStateLost):
 			return nil, nil, err
 		default:
 			last = err
@@ -80,13 +80,8 @@ func (r *remoteCall) place(ctx context.Context, but *member) (*offer, *line, err
 	}
 }
 
-var (
-	errStateLost = errors.New("the state is lost")
-	errNoHost    = errors.New("no host takes calls")
-)
-
-// final reports whether waiting does not help.
-func (*remoteCall) final(err error) bool { return errors.Is(err, errStateLost) }
+// errStateLost is the cause of an error that waiting does not help.
+var errStateLost = errors.New("the state is lost")
 
 // choose chooses the host of a call among those that are there now, and counts the call there. Without a line, one has
 // to be made.
@@ -119,10 +114,9 @@ func (r *remoteCall) better(but *member) (*offer, error) {
 		bound := s.bonded(b)
 		if bound == nil {
 			b.id, b.losses = "", b.losses+1
-			e := tool.Errorf(tool.CodeUnavailable, "the state that the session had in plugin %s is lost with host %s", key.plugin, b.host)
-			e.Tool, e.Plugin, e.Stage, e.Err = r.call.Name, Owner, tool.StageExecute, errStateLost
-			e.Hint = "begin again what was begun in this session: the next call starts without state"
-			return nil, e
+			return nil, tool.Errorf(tool.CodeUnavailable, "the state that the session had in plugin %s is lost with host %s", key.plugin, b.host).
+				Of(r.call.Name, Owner).At(tool.StageExecute).Because(errStateLost).
+				Try("begin again what was begun in this session: the next call starts without state")
 		}
 		for _, version := range r.tool.versions {
 			for _, o := range version.offers {
@@ -235,6 +229,6 @@ func (r *remoteCall) noHost(v *version) error {
 
 func noHost(name, why string) error {
 	return tool.Errorf(tool.CodeUnavailable, "no host of the fleet can run %s: %s", name, why).Of(name, Owner).
-		At(tool.StageExecute).NeverSent().Because(errNoHost).Try("try again later").
+		At(tool.StageExecute).NeverSent().Try("try again later").
 		Fix("toolhost fleet shows the hosts, and toolhost fleet tools the tools")
 }

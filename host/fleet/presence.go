@@ -6,8 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/nats-io/nats.go/micro"
-
 	"github.com/toolhost/toolhost/host"
 )
 
@@ -29,13 +27,6 @@ func (p *presence) every() time.Duration {
 	return min(max(interval, time.Duration(p.known.Load())*intervalAHost), longestInterval)
 }
 
-// tell answers with a fresh announcement.
-func (p *presence) tell(respond func([]byte, ...micro.RespondOpt) error) {
-	if data, err := p.announcement(); err == nil {
-		_ = respond(data)
-	}
-}
-
 // announcement returns a new one, signed.
 func (p *presence) announcement() ([]byte, error) {
 	c := p.settings.Load()
@@ -49,8 +40,8 @@ func (p *presence) announcement() ([]byte, error) {
 
 func (p *presence) load() load {
 	l := load{Slots: p.settings.Load().maxCalls()}
-	for _, p := range p.host.Plugins() {
-		l.Running, l.Waiting = l.Running+p.Calls, l.Waiting+p.Waiting
+	for _, plugin := range p.host.Plugins() {
+		l.Running, l.Waiting = l.Running+plugin.Calls, l.Waiting+plugin.Waiting
 	}
 	l.Running = max(l.Running, int(p.serving.Load()))
 	return l

@@ -39,12 +39,6 @@ const (
 	openAgain = 30 * time.Second
 )
 
-func (q *queue) drain(on bool) {
-	if c := q.calls.Load(); c != nil {
-		c.Drain(on)
-	}
-}
-
 // close gives running calls back that may run again, if ctx ends before they have.
 func (q *queue) close(ctx context.Context) {
 	q.turn <- struct{}{}
@@ -84,11 +78,11 @@ func (q *queue) open(ctx context.Context, makes bool) (*durable.Calls, error) {
 	q.mu.Unlock()
 	switch {
 	case closed:
-		return nil, unsent(tool.CodeUnavailable, "the host leaves its fleet")
+		return nil, tool.Errorf(tool.CodeUnavailable, "the host leaves its fleet").NeverSent()
 	case err != nil:
 		return nil, err
 	case !q.nc.IsConnected():
-		return nil, unsent(tool.CodeUnavailable, "the connection to the NATS server is lost")
+		return nil, tool.Errorf(tool.CodeUnavailable, "the connection to the NATS server is lost").NeverSent()
 	}
 	open, cancel := context.WithTimeout(ctx, openTime)
 	defer cancel()
@@ -120,10 +114,9 @@ func (q *queue) config(existing bool) durable.Config {
 
 // peers returns the hosts that are known.
 func (q *queue) peers() map[string]durable.Peer {
-	c := q.settings.Load()
-	out := map[string]durable.Peer{c.Key.Public(): {Share: c.Share, Mount: c.Mount}}
-	for name, p := range c.Peers {
-		out[p.Key] = durable.Peer{Name: name, Share: p.shares(&c.Config), Mount: p.mounts(&c.Config)}
+	out := map[string]durable.Peer{}
+	for key, p := range q.settings.Load().known {
+		out[key] = durable.Peer{Name: p.name, Share: p.Share, Mount: p.Mount}
 	}
 	return out
 }

@@ -79,12 +79,11 @@ func (m *member) attempted(err error) {
 // sync brings the offers of a host up to date.
 func (s *mounts) sync(ctx context.Context, m *member) error {
 	c := s.settings.Load()
-	_, p, known := c.peerOf(m.key)
-	patterns := p.mounts(&c.Config)
+	p, known := c.known[m.key]
 	s.directory.mu.Lock()
 	revision, usable, connected := m.said.Revision, m.usable(), m.line != nil
 	s.directory.mu.Unlock()
-	if !known || !usable || len(patterns) == 0 {
+	if !known || !usable || len(p.Mount) == 0 {
 		s.take(m, nil, reading{})
 		return nil
 	}
@@ -100,7 +99,7 @@ func (s *mounts) sync(ctx context.Context, m *member) error {
 	}
 	wanted := map[string]shared{}
 	for _, t := range in.Tools {
-		if matches(patterns, t.Name) {
+		if matches(p.Mount, t.Name) {
 			t.Plugin, t.Version = sanitize.Line(t.Plugin, maxLabelLength), sanitize.Line(t.Version, maxLabelLength)
 			wanted[t.Name] = t
 		}

@@ -1,9 +1,11 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/toolhost/toolhost/host"
@@ -62,7 +64,7 @@ func (s *visits) checkOpening(data []byte, respond func([]byte) error) (*link.Op
 	if err != nil {
 		return nil, nil
 	}
-	if _, _, known := s.settings.Load().peerOf(a.Key); !known {
+	if _, known := s.settings.Load().known[a.Key]; !known {
 		s.directory.stranger(a, o.About)
 		refuse(respond, tool.CodePermissionDenied, "host %s does not know the key %s: add it under nats.peers there", s.settings.Load().Name, a.Key)
 		return nil, nil
@@ -136,35 +138,35 @@ func (*guest) Close(context.Context) error { return nil }
 // answer.
 func (g *guest) Execute(ctx context.Context, call tool.Call) (tool.Result, error) {
 	c := g.visits.settings.Load()
-	peer, p, known := c.peerOf(g.key)
+	p, known := c.known[g.key]
 	if !known {
-		return failed(unsent(tool.CodePermissionDenied, "the host is not known here any more")), nil
+		return failed(tool.Errorf(tool.CodePermissionDenied, "the host is not known here any more").NeverSent()), nil
 	}
 	var out any
 	var err error
 	switch call.Name {
 	case indexOperation:
-		out = index{g.visits.revision(), g.visits.catalogue.Load().index(p.shares(&c.Config))}
+		out = index{g.visits.revision(), g.visits.catalogue.Load().index(p.Share)}
 	case definitionsOperation:
 		var in definitionsRequest
 		if err = json.Unmarshal(call.Arguments, &in); err == nil {
-			out = g.visits.catalogue.Load().definitions(p.shares(&c.Config), in)
+			out = g.visits.catalogue.Load().definitions(p.Share, in)
 		}
 	case drainOperation:
 		var in drainRequest
 		if err = json.Unmarshal(call.Arguments, &in); err == nil {
-			if err = g.mayDrain(p); err == nil {
+			if err = mayDrain(p); err == nil {
 				g.visits.log.Info("another host has this one drain, or not", "host", g.called, "on", in.On)
 				g.visits.drain(in.On)
 			}
 			out = struct{}{}
 		}
 	case drainedOperation:
-		if err = g.mayDrain(p); err == nil {
+		if err = mayDrain(p); err == nil {
 			out = g.visits.drainState(ctx)
 		}
 	default:
-		return g.run(ctx, c, peer, p, call), nil
+		return g.run(ctx, c, p, call), nil
 	}
 	if err != nil {
 		return failed(err), nil
@@ -176,40 +178,31 @@ func (g *guest) Execute(ctx context.Context, call tool.Call) (tool.Result, error
 	return tool.Result{Structured: text}, nil
 }
 
-func unsent(code tool.Code, format string, args ...any) *tool.Error {
-	e := tool.Errorf(code, format, args...)
-	e.Unsent = true
-	return e
-}
-
 // run runs a call of a tool.
-func (g *guest) run(ctx context.Context, c *configured, peer string, p Peer, call tool.Call) tool.Result {
+func (g *guest) run(ctx context.Context, c *configured, p namedPeer, call tool.Call) tool.Result {
 	t, there := g.visits.catalogue.Load().tools[call.Name]
-	if !there || !matches(p.shares(&c.Config), call.Name) {
-		e := unsent(tool.CodeNotFound, "tool not found: %s is not shared with this host", call.Name)
-		e.Stage, e.Err = tool.StageResolve, tool.ErrNotFound
-		return failed(e)
+	if !there || !matches(p.Share, call.Name) {
+		return failed(tool.Errorf(tool.CodeNotFound, "tool not found: %s is not shared with this host", call.Name).
+			At(tool.StageResolve).NeverSent().Because(tool.ErrNotFound))
 	}
 	limit := c.maxCalls()
 	if n := g.paid.calls.Add(1); int(n) > limit {
 		g.paid.calls.Add(-1)
-		e := unsent(tool.CodeResourceExhausted, "%d calls of this host are in progress there, as many as may be", limit)
-		e.Stage, e.Hint, e.RetryAfter = tool.StageLimit, "try again later", tool.Duration(time.Second)
-		e.OperatorHint = "raise nats.max_calls there"
-		return failed(e)
+		e := tool.Errorf(tool.CodeResourceExhausted, "%d calls of this host are in progress there, as many as may be", limit)
+		e.RetryAfter = tool.Duration(time.Second)
+		return failed(e.At(tool.StageLimit).NeverSent().Try("try again later").Fix("raise nats.max_calls there"))
 	}
 	defer g.visits.serve()()
 	defer g.paid.calls.Add(-1)
-	session, err := g.sessionOf(c, peer, &call)
+	session, err := g.sessionOf(c, p.name, &call)
 	if err != nil {
 		e := *tool.AsError(err)
 		e.Unsent = true
 		return failed(&e)
 	}
-	if g.visits.draining.Load() && (!t.Keeps || !holds(session, t.Plugin)) {
-		e := unsent(tool.CodeUnavailable, "it drains and takes no new calls")
-		e.Stage, e.Hint = tool.StageStart, "try again later"
-		return failed(e)
+	if g.visits.draining.Load() && (!t.Keeps || !slices.Contains(session.Plugins(), t.Plugin)) {
+		return failed(tool.Errorf(tool.CodeUnavailable, "it drains and takes no new calls").
+			At(tool.StageStart).NeverSent().Try("try again later"))
 	}
 	o := host.CallOptions{IdempotencyKey: call.IdempotencyKey}
 	reset := false
@@ -234,19 +227,4 @@ func (g *guest) run(ctx context.Context, c *configured, peer string, p Peer, cal
 	return res
 }
 
-// holds reports whether a plugin keeps state for the session.
-func holds(s *host.Session, plugin string) bool {
-	for _, name := range s.Plugins() {
-		if name == plugin {
-			return true
-		}
-	}
-	return false
-}
-
-func (c *Config) maxCalls() int {
-	if c.MaxCalls > 0 {
-		return c.MaxCalls
-	}
-	return defaultMaxCalls
-}
+func (c *Config) maxCalls() int { return cmp.Or(max(c.MaxCalls, 0), defaultMaxCalls) }

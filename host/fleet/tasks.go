@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/toolhost/toolhost/host"
@@ -99,8 +100,8 @@ func (s *taskStore) Get(ctx context.Context, session *host.Session, id string) (
 		return task.Task{}, callErr
 	}
 	out := task.Task{
-		ID: id, Tool: c.Tool, State: task.Working, Created: c.Submitted, Updated: latest(c.Submitted, c.Started, c.Ended),
-		TTL: taskTTL, Poll: taskPoll,
+		ID: id, Tool: c.Tool, State: task.Working, Created: c.Submitted, TTL: taskTTL, Poll: taskPoll,
+		Updated: slices.MaxFunc([]time.Time{c.Submitted, c.Started, c.Ended}, time.Time.Compare),
 	}
 	switch {
 	case c.State == durable.StateCanceled:
@@ -114,15 +115,6 @@ func (s *taskStore) Get(ctx context.Context, session *host.Session, id string) (
 		out.End.Outcome, out.End.Result, out.End.Err = f.Received(ctx, session, c)
 	}
 	return out, nil
-}
-
-func latest(times ...time.Time) (out time.Time) {
-	for _, t := range times {
-		if t.After(out) {
-			out = t
-		}
-	}
-	return out
 }
 
 // find returns a durable call of the session's caller. Without a fleet, or a call of the caller's, the fleet

@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -103,12 +104,7 @@ func (v *visit) admit(g *guest) bool {
 }
 
 func (v *visit) drop(g *guest) {
-	for i, other := range v.guests {
-		if other == g {
-			v.guests = append(v.guests[:i:i], v.guests[i+1:]...)
-			return
-		}
-	}
+	v.guests = slices.DeleteFunc(v.guests, func(other *guest) bool { return other == g })
 }
 
 // any reports whether other hosts have links to this one.
