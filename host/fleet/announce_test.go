@@ -75,7 +75,7 @@ func TestKilledHostOfLargeFleet(t *testing.T) { //nolint:paralleltest // bubbles
 			},
 		})
 		h, a := joined(t, at, "a")
-		b.directory.known.Store(maxMembers)
+		b.others.Store(maxMembers)
 		b.announces.send()
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
@@ -170,7 +170,7 @@ func TestIntervalsHaveBounds(t *testing.T) {
 		{0, 0, interval}, {200, -5, interval}, {1000, 5000, 5 * time.Second}, {maxMembers, 1 << 62, longestInterval},
 	} {
 		f := new(presence)
-		f.known.Store(c.known)
+		f.others.Store(c.known)
 		if got, told := f.every(), (&announcement{Every: c.said}).every(); got != c.want || told != c.want {
 			t.Errorf("%d hosts: %v; %d ms: %v; want %v", c.known, got, c.said, told, c.want)
 		}
@@ -284,7 +284,7 @@ func TestJoiningIsQuiet(t *testing.T) { //nolint:paralleltest // bubbles are alo
 		// From their next announcements on, they are silent for ten seconds.
 		rare := map[string]bool{}
 		for _, f := range all {
-			f.directory.known.Store(maxMembers)
+			f.others.Store(maxMembers)
 			f.announces.send()
 		}
 		for len(rare) < others {

@@ -115,16 +115,14 @@ const maxAnswer = 4 << 20
 // never travels on.
 func gather(h *host.Host, before *catalogue) *catalogue {
 	c := &catalogue{revision: before.revision + 1, tools: map[string]shared{}, texts: map[string]json.RawMessage{}}
-	type owner struct {
-		version string
-		keeps   bool
-	}
-	owners := map[string]owner{}
+	owners := map[string]shared{}
 	for _, p := range h.Plugins() {
-		owners[p.Name] = owner{p.Version, p.KeepsSessions}
+		owners[p.Name] = shared{Version: p.Version, Keeps: p.KeepsSessions}
 	}
 	for _, t := range h.Tools(host.Filter{Without: Owner}) {
-		c.add(&t.Definition, shared{Plugin: t.Owner, Version: owners[t.Owner].version, Keeps: owners[t.Owner].keeps})
+		s := owners[t.Owner]
+		s.Plugin = t.Owner
+		c.add(&t.Definition, s)
 	}
 	c.names = slices.Sorted(maps.Keys(c.tools))
 	if maps.Equal(before.tools, c.tools) {

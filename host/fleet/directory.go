@@ -158,7 +158,7 @@ func (d *directory) drop(m *member, why string) bool {
 		}
 	}
 	d.departed[m.id] = m.said.Seq
-	d.known.Store(int32(len(d.members))) //nolint:gosec // at most maxMembers
+	d.others.Store(int32(len(d.members))) //nolint:gosec // at most maxMembers
 	m.ready()
 	m.leave(fmt.Errorf("host %s is gone: %s", m.host, why))
 	d.visits.dismiss(m.id)

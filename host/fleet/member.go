@@ -137,7 +137,7 @@ func (d *directory) update(id, peer string, a *announcement) *member {
 		}
 		m.life, m.end = context.WithCancel(d.life)
 		d.members[id] = m
-		d.known.Store(int32(len(d.members))) //nolint:gosec // at most maxMembers
+		d.others.Store(int32(len(d.members))) //nolint:gosec // at most maxMembers
 		m.timer = time.AfterFunc(silence(a.every()), func() { d.probe(m) })
 		d.log.Info("a host has joined the fleet", "host", m.host, "instance", id, "version", a.Version)
 	}

@@ -14,7 +14,7 @@ type presence struct {
 	*node
 
 	catalogue atomic.Pointer[catalogue]
-	known     atomic.Int32 // other hosts
+	others    atomic.Int32 // hosts that are there
 	seq       atomic.Uint64
 	draining  atomic.Bool
 	leaving   atomic.Bool
@@ -24,7 +24,7 @@ type presence struct {
 
 // every returns how often this host announces itself.
 func (p *presence) every() time.Duration {
-	return min(max(interval, time.Duration(p.known.Load())*intervalAHost), longestInterval)
+	return min(max(interval, time.Duration(p.others.Load())*intervalAHost), longestInterval)
 }
 
 // announcement returns a new one, signed.

@@ -168,10 +168,10 @@ func (g *guest) Execute(ctx context.Context, call tool.Call) (tool.Result, error
 	default:
 		return g.run(ctx, c, p, call), nil
 	}
-	if err != nil {
-		return failed(err), nil
+	var text []byte
+	if err == nil {
+		text, err = json.Marshal(out)
 	}
-	text, err := json.Marshal(out)
 	if err != nil {
 		return failed(err), nil
 	}

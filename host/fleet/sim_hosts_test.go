@@ -107,7 +107,7 @@ func (s *simHosts) join(i int) error {
 		return err
 	}
 	h.Fleet = f
-	f.directory.known.Store(int32(s.spec.Hosts)) //nolint:gosec // far fewer
+	f.others.Store(int32(s.spec.Hosts)) //nolint:gosec // far fewer
 	for range s.spec.Tools {
 		h.versions[h.newTool(s.spec.Same)] = s.starts[i]
 	}

@@ -174,12 +174,10 @@ func (v *visit) expire() {
 // only its connection that is.
 func (s *visits) dismiss(id string) {
 	s.mu.Lock()
-	v := s.byInstance[id]
-	s.mu.Unlock()
-	if v == nil {
-		return
+	defer s.mu.Unlock()
+	if v := s.byInstance[id]; v != nil {
+		v.dismiss(errors.New("the host is gone"), func(*guest) bool { return true })
 	}
-	v.dismiss(errors.New("the host is gone"), func(*guest) bool { return true })
 }
 
 // dismiss ends those links that which reports.
