@@ -56,7 +56,7 @@ func answerOf(res tool.Result) (tool.Result, answer) {
 	var a answer
 	meta := map[string]json.RawMessage{}
 	if bytes.Contains(res.Meta, []byte("toolhost.fleet")) || bytes.Contains(res.Meta, []byte(`\u`)) {
-		_ = json.Unmarshal(res.Meta, &meta) // what is no object has no answer
+		_ = json.Unmarshal(res.Meta, &meta) // what is not an object has no answer
 	}
 	text, there := meta[answerKey]
 	if !there {

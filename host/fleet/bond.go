@@ -119,8 +119,8 @@ func (s *routes) EndSession(session string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for id := range s.visited[session] {
-		all := append(d.endings[id], ended...)
-		d.endings[id] = all[max(0, len(all)-maxEndings):]
+		d.endings[id] = append(d.endings[id], ended...)
+		d.endings[id] = d.endings[id][max(0, len(d.endings[id])-maxEndings):]
 		if m := d.members[id]; m != nil {
 			m.tellEnds()
 		}
