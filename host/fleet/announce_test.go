@@ -82,7 +82,7 @@ func TestKilledHostOfLargeFleet(t *testing.T) { //nolint:paralleltest // bubbles
 		rare := func() bool {
 			a.directory.mu.Lock()
 			defer a.directory.mu.Unlock()
-			for _, m := range a.directory.members {
+			for _, m := range a.members {
 				return m.said.every() == longestInterval && m.line != nil
 			}
 			return false
@@ -123,7 +123,7 @@ func TestGoneHostsStayGone(t *testing.T) { //nolint:paralleltest // bubbles are 
 				return func() bool {
 					a.directory.mu.Lock()
 					defer a.directory.mu.Unlock()
-					return (a.directory.members[b.self.ID()] != nil) == there
+					return (a.members[b.self.ID()] != nil) == there
 				}
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -132,7 +132,7 @@ func TestGoneHostsStayGone(t *testing.T) { //nolint:paralleltest // bubbles are 
 			later := func() bool {
 				a.directory.mu.Lock()
 				defer a.directory.mu.Unlock()
-				m := a.directory.members[b.self.ID()]
+				m := a.members[b.self.ID()]
 				return m != nil && m.said.Seq > said
 			}
 			if !a.bell.wait(ctx, later) {
@@ -149,13 +149,13 @@ func TestGoneHostsStayGone(t *testing.T) { //nolint:paralleltest // bubbles are 
 		for i := range maxDeparted + 10 {
 			a.directory.mu.Lock()
 			m := &member{directory: &a.directory, id: fmt.Sprint(i), said: new(announcement), timer: time.NewTimer(0), end: func() {}, synced: make(chan struct{})}
-			a.directory.members[m.id] = m
+			a.members[m.id] = m
 			a.drop(m, "it is a test")
 			a.directory.mu.Unlock()
 			a.gone(m)
 		}
-		if len(a.directory.departed) != maxDeparted {
-			t.Errorf("%d hosts are remembered", len(a.directory.departed))
+		if len(a.departed) != maxDeparted {
+			t.Errorf("%d hosts are remembered", len(a.departed))
 		}
 	})
 }
@@ -212,19 +212,19 @@ func TestStartsOfOneKeyHaveBounds(t *testing.T) {
 	}
 	f.settings.Store(configure(Config{Key: Key{public: "own"}}, 1))
 	visit := func(key string, i int) *visit {
-		return f.visits.of(&announcement{Key: key, Instance: binary.BigEndian.AppendUint32([]byte(key), uint32(i))}) //nolint:gosec // small
+		return f.of(&announcement{Key: key, Instance: binary.BigEndian.AppendUint32([]byte(key), uint32(i))}) //nolint:gosec // small
 	}
 	for i := range maxStarts {
-		if f.directory.full("hostile", false) || visit("hostile", i) == nil {
+		if f.full("hostile", false) || visit("hostile", i) == nil {
 			t.Fatalf("%d starts are too many", i)
 		}
-		f.directory.members[fmt.Sprint(i)] = &member{key: "hostile"}
+		f.members[fmt.Sprint(i)] = &member{key: "hostile"}
 	}
-	if !f.directory.full("hostile", false) || visit("hostile", maxStarts) != nil {
+	if !f.full("hostile", false) || visit("hostile", maxStarts) != nil {
 		t.Error("it may start more often")
 	}
 	for _, key := range []string{"other", "own"} {
-		if f.directory.full(key, key == "own") || visit(key, 0) == nil {
+		if f.full(key, key == "own") || visit(key, 0) == nil {
 			t.Errorf("it keeps out hosts with the key %s", key)
 		}
 	}
@@ -250,7 +250,7 @@ func TestUnacceptableLinkExpires(t *testing.T) {
 	f.opened(opening, func([]byte) error { return nil })
 	f.visits.mu.Lock()
 	defer f.visits.mu.Unlock()
-	v := f.visits.byInstance[a.id()]
+	v := f.byInstance[a.id()]
 	if v == nil {
 		t.Fatal("the opening was not read")
 	}

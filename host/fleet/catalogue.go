@@ -207,7 +207,7 @@ func (f *Fleet) followHost(changes <-chan struct{}) {
 		if f.regather() {
 			f.announces.send()
 		}
-		f.mounts.unshadow()
+		f.unshadow()
 		if !pause(f.life, gatherTime) {
 			return
 		}

@@ -115,9 +115,9 @@ func (f *Fleet) offer(open func(data []byte, respond func([]byte) error)) error 
 
 // listen subscribes to what others send.
 func (f *Fleet) listen(ctx context.Context) error {
-	err := f.offer(f.visits.opened)
+	err := f.offer(f.opened)
 	if err == nil {
-		_, err = f.nc.Subscribe(helloSubject, func(m *nats.Msg) { f.directory.hear(m.Data) })
+		_, err = f.nc.Subscribe(helloSubject, func(m *nats.Msg) { f.hear(m.Data) })
 	}
 	if err == nil && f.nc.IsConnected() {
 		f.sayHello() // which shows whether the host may
@@ -193,13 +193,13 @@ func (f *Fleet) reconnected() {
 	f.log.Info("there is a connection to the NATS server", "url", f.nc.ConnectedUrlRedacted())
 	f.lostBy.Store("")
 	f.announces.send()
-	f.queue.wake.send()
+	f.openSoon.send()
 	f.background(func() {
 		if pause(f.life, rand.N(f.every()-interval+1)) { //nolint:gosec // not a secret; many may be back at once
-			f.directory.meet(f.life)
+			f.meet(f.life)
 		}
 	})
-	for _, m := range f.directory.all() {
+	for _, m := range f.present() {
 		m.changed.send()
 	}
 	f.bell.ring()

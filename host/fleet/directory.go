@@ -233,8 +233,8 @@ func (d *directory) close() {
 	}
 }
 
-// all returns the hosts that are there.
-func (d *directory) all() []*member {
+// present returns the hosts that are there.
+func (d *directory) present() []*member {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Collect(maps.Values(d.members))

@@ -26,12 +26,12 @@ type drainState struct {
 // [tool.CodeNotFound] for a host that is not there; [tool.CodeAlreadyExists] if several have the name;
 // [tool.CodePermissionDenied] if it does not let this one drain it; [tool.CodeUnavailable].
 func (f *Fleet) Drain(ctx context.Context, name string, on bool) error {
-	m, err := f.directory.one(name)
+	m, err := f.one(name)
 	if err != nil {
 		return err
 	}
 	if m == nil {
-		f.visits.drain(on)
+		f.drain(on)
 		return nil
 	}
 	return m.told(ctx, drainOperation, drainRequest{on}, new(struct{}))
@@ -43,14 +43,14 @@ func (f *Fleet) Drain(ctx context.Context, name string, on bool) error {
 //
 // Those of [Fleet.Drain]; [tool.CodeCanceled] if it takes calls again; the context's end.
 func (f *Fleet) Drained(ctx context.Context, name string) error {
-	m, err := f.directory.one(name)
+	m, err := f.one(name)
 	if err != nil {
 		return err
 	}
 	for {
 		var now drainState
 		if m == nil {
-			now = f.visits.drainState(ctx)
+			now = f.drainState(ctx)
 		} else if err = m.told(ctx, drainedOperation, struct{}{}, &now); err != nil {
 			return err
 		}

@@ -61,9 +61,9 @@ func Join(ctx context.Context, h *host.Host, c Config) (*Fleet, error) {
 		})
 		f.background(func() { f.followHost(changes) })
 		f.background(f.announce)
-		f.directory.meet(ctx)
+		f.meet(ctx)
 		err = cannotJoin(f.denied()) // to announce it, or to ask who is there
-		f.mounts.told()
+		f.toBeListed()
 	}
 	if err == nil {
 		f.background(f.queue.follow)     // what the server says to it replaces what denied looks at
@@ -105,7 +105,7 @@ func newFleet(h *host.Host, c *Config) (*Fleet, error) {
 	f.visits = visits{
 		presence: p, directory: &f.directory, queue: &f.queue, byInstance: map[string]*visit{}, accounts: map[string]*account{},
 	}
-	f.queue = queue{presence: p, mounts: &f.mounts, wake: newSignal(), turn: make(chan struct{}, 1)}
+	f.queue = queue{presence: p, mounts: &f.mounts, openSoon: newSignal(), turn: make(chan struct{}, 1)}
 	return f, nil
 }
 
@@ -124,9 +124,9 @@ func (f *Fleet) Reconfigure(c Config) error {
 	f.settings.Store(configure(c, old.epoch+1))
 	f.regather()
 	f.announces.send()
-	f.queue.wake.send()
-	f.directory.reconfigured()
-	f.mounts.refitAll()
+	f.openSoon.send()
+	f.reconfigured()
+	f.refitAll()
 	return nil
 }
 
@@ -137,7 +137,7 @@ func (f *Fleet) Reconfigure(c Config) error {
 //
 // The context's end: there are still calls.
 func (f *Fleet) Leave(ctx context.Context) error {
-	f.visits.drain(true)
+	f.drain(true)
 	if !f.bell.wait(ctx, func() bool { return f.serving.Load() == 0 }) {
 		return context.Cause(ctx)
 	}
@@ -156,7 +156,7 @@ func (f *Fleet) Close(ctx context.Context) error {
 		if data, err := f.announcement(); err == nil && f.nc.IsConnected() {
 			_ = f.nc.Publish(helloSubject, data)
 			goodbye, cancel := context.WithTimeout(ctx, leaveTime)
-			f.bell.wait(goodbye, func() bool { return !f.visits.any() || !f.nc.IsConnected() })
+			f.bell.wait(goodbye, func() bool { return !f.hasLinks() || !f.nc.IsConnected() })
 			cancel()
 		}
 		f.directory.close()

@@ -62,7 +62,7 @@ collect:
 		}
 	}
 	synced := time.After(meetSync)
-	for _, m := range append(met, d.all()...) {
+	for _, m := range append(met, d.present()...) {
 		select {
 		case <-m.synced:
 		case <-synced:

@@ -87,8 +87,8 @@ func (s *mounts) notifySoon() {
 	})
 }
 
-// told says that the registry is about to list the tools.
-func (s *mounts) told() {
+// toBeListed says that the registry is about to list the tools.
+func (s *mounts) toBeListed() {
 	s.fitAll()
 	s.mu.Lock()
 	defer s.mu.Unlock()

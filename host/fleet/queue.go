@@ -18,10 +18,10 @@ import (
 // which makes what is missing of it on the server; by a host that only shares tools, when it is there.
 type queue struct {
 	*presence
-	mounts *mounts
-	calls  atomic.Pointer[durable.Calls] // nil: it is not open
-	wake   signal
-	turn   chan struct{} // has a token while it is opened
+	mounts   *mounts
+	calls    atomic.Pointer[durable.Calls] // nil: it is not open
+	openSoon signal
+	turn     chan struct{} // has a token while it is opened
 
 	mu     sync.Mutex
 	err    error     // why it is not open
@@ -154,7 +154,7 @@ func (q *queue) follow() {
 	var used atomic.Bool // there are durable calls in this fleet
 	nudged, err := q.nc.Subscribe(durable.Nudges, func(*nats.Msg) {
 		used.Store(true)
-		q.wake.send()
+		q.openSoon.send()
 	})
 	if err != nil {
 		return // the connection is closed
@@ -184,7 +184,7 @@ func (q *queue) follow() {
 			again = time.After(openAgain)
 		}
 		select {
-		case <-q.wake:
+		case <-q.openSoon:
 		case <-again:
 		case <-q.life.Done():
 			return

@@ -121,7 +121,7 @@ func (s *taskStore) Get(ctx context.Context, session *host.Session, id string) (
 // is nil.
 func (s *taskStore) find(ctx context.Context, session *host.Session, id string) (durable.Call, *Fleet, error) {
 	f, name := s.current(), session.Caller().Name
-	if f == nil || name == "" || f.queue.calls.Load() == nil && !f.settings.Load().makesQueue() {
+	if f == nil || name == "" || f.calls.Load() == nil && !f.settings.Load().makesQueue() {
 		return durable.Call{}, nil, nil
 	}
 	c, err := f.GetCall(ctx, id)

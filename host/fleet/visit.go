@@ -107,8 +107,8 @@ func (v *visit) drop(g *guest) {
 	v.guests = slices.DeleteFunc(v.guests, func(other *guest) bool { return other == g })
 }
 
-// any reports whether other hosts have links to this one.
-func (s *visits) any() bool {
+// hasLinks reports whether other hosts have links to this one.
+func (s *visits) hasLinks() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, v := range s.byInstance {
