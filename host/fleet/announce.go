@@ -55,11 +55,6 @@ const (
 	spread = 20
 )
 
-// every returns how often this host announces itself.
-func (f *Fleet) every() time.Duration {
-	return min(max(interval, time.Duration(f.directory.known.Load())*intervalAHost), longestInterval)
-}
-
 // every returns how often the host announces itself, by its own word.
 func (a *announcement) every() time.Duration {
 	return time.Duration(min(max(a.Every, interval.Milliseconds()), longestInterval.Milliseconds())) * time.Millisecond

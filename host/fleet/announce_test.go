@@ -75,14 +75,14 @@ func TestKilledHostOfLargeFleet(t *testing.T) { //nolint:paralleltest // bubbles
 			},
 		})
 		h, a := joined(t, at, "a")
-		b.directory.known.Store(maxMembers)
-		b.announceSoon()
+		b.others.Store(maxMembers)
+		b.announces.send()
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		rare := func() bool {
 			a.directory.mu.Lock()
 			defer a.directory.mu.Unlock()
-			for _, m := range a.directory.members {
+			for _, m := range a.members {
 				return m.said.every() == longestInterval && m.line != nil
 			}
 			return false
@@ -114,7 +114,7 @@ func TestGoneHostsStayGone(t *testing.T) { //nolint:paralleltest // bubbles are 
 			func(b *Fleet) { b.nc.Close() },
 		} {
 			_, b := joined(t, at, "b")
-			data, err := b.announcement(false)
+			data, err := b.announcement()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -123,16 +123,16 @@ func TestGoneHostsStayGone(t *testing.T) { //nolint:paralleltest // bubbles are 
 				return func() bool {
 					a.directory.mu.Lock()
 					defer a.directory.mu.Unlock()
-					return (a.directory.members[b.self.ID()] != nil) == there
+					return (a.members[b.self.ID()] != nil) == there
 				}
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()
-			b.announceSoon()
+			b.announces.send()
 			later := func() bool {
 				a.directory.mu.Lock()
 				defer a.directory.mu.Unlock()
-				m := a.directory.members[b.self.ID()]
+				m := a.members[b.self.ID()]
 				return m != nil && m.said.Seq > said
 			}
 			if !a.bell.wait(ctx, later) {
@@ -148,14 +148,14 @@ func TestGoneHostsStayGone(t *testing.T) { //nolint:paralleltest // bubbles are 
 		}
 		for i := range maxDeparted + 10 {
 			a.directory.mu.Lock()
-			m := &member{fleet: a, id: fmt.Sprint(i), said: new(announcement), timer: time.NewTimer(0), end: func() {}, synced: make(chan struct{})}
-			a.directory.members[m.id] = m
+			m := &member{directory: &a.directory, id: fmt.Sprint(i), said: new(announcement), timer: time.NewTimer(0), end: func() {}, synced: make(chan struct{})}
+			a.members[m.id] = m
 			a.drop(m, "it is a test")
 			a.directory.mu.Unlock()
 			a.gone(m)
 		}
-		if len(a.directory.departed) != maxDeparted {
-			t.Errorf("%d hosts are remembered", len(a.directory.departed))
+		if len(a.departed) != maxDeparted {
+			t.Errorf("%d hosts are remembered", len(a.departed))
 		}
 	})
 }
@@ -169,8 +169,8 @@ func TestIntervalsHaveBounds(t *testing.T) {
 	}{
 		{0, 0, interval}, {200, -5, interval}, {1000, 5000, 5 * time.Second}, {maxMembers, 1 << 62, longestInterval},
 	} {
-		f := new(Fleet)
-		f.directory.known.Store(c.known)
+		f := new(presence)
+		f.others.Store(c.known)
 		if got, told := f.every(), (&announcement{Every: c.said}).every(); got != c.want || told != c.want {
 			t.Errorf("%d hosts: %v; %d ms: %v; want %v", c.known, got, c.said, told, c.want)
 		}
@@ -204,25 +204,27 @@ func TestJoinLeavesOutBadTools(t *testing.T) {
 // A host that says that it has started again and again keeps no other out.
 func TestStartsOfOneKeyHaveBounds(t *testing.T) {
 	t.Parallel()
+	p := &presence{node: new(node)}
 	f := &Fleet{
-		directory: directory{members: map[string]*member{}},
-		visits:    visits{byInstance: map[string]*visit{}, accounts: map[string]*account{}},
+		node:      p.node,
+		directory: directory{presence: p, members: map[string]*member{}},
+		visits:    visits{presence: p, byInstance: map[string]*visit{}, accounts: map[string]*account{}},
 	}
 	f.settings.Store(configure(Config{Key: Key{public: "own"}}, 1))
 	visit := func(key string, i int) *visit {
-		return f.visits.of(f, &announcement{Key: key, Instance: binary.BigEndian.AppendUint32([]byte(key), uint32(i))}) //nolint:gosec // small
+		return f.of(&announcement{Key: key, Instance: binary.BigEndian.AppendUint32([]byte(key), uint32(i))}) //nolint:gosec // small
 	}
 	for i := range maxStarts {
-		if f.directory.full("hostile", false) || visit("hostile", i) == nil {
+		if f.full("hostile", false) || visit("hostile", i) == nil {
 			t.Fatalf("%d starts are too many", i)
 		}
-		f.directory.members[fmt.Sprint(i)] = &member{key: "hostile"}
+		f.members[fmt.Sprint(i)] = &member{key: "hostile"}
 	}
-	if !f.directory.full("hostile", false) || visit("hostile", maxStarts) != nil {
+	if !f.full("hostile", false) || visit("hostile", maxStarts) != nil {
 		t.Error("it may start more often")
 	}
 	for _, key := range []string{"other", "own"} {
-		if f.directory.full(key, key == "own") || visit(key, 0) == nil {
+		if f.full(key, key == "own") || visit(key, 0) == nil {
 			t.Errorf("it keeps out hosts with the key %s", key)
 		}
 	}
@@ -248,7 +250,7 @@ func TestUnacceptableLinkExpires(t *testing.T) {
 	f.opened(opening, func([]byte) error { return nil })
 	f.visits.mu.Lock()
 	defer f.visits.mu.Unlock()
-	v := f.visits.byInstance[a.id()]
+	v := f.byInstance[a.id()]
 	if v == nil {
 		t.Fatal("the opening was not read")
 	}
@@ -282,8 +284,8 @@ func TestJoiningIsQuiet(t *testing.T) { //nolint:paralleltest // bubbles are alo
 		// From their next announcements on, they are silent for ten seconds.
 		rare := map[string]bool{}
 		for _, f := range all {
-			f.directory.known.Store(maxMembers)
-			f.announceSoon()
+			f.others.Store(maxMembers)
+			f.announces.send()
 		}
 		for len(rare) < others {
 			if a := <-said; a.every() == longestInterval {
@@ -292,7 +294,7 @@ func TestJoiningIsQuiet(t *testing.T) { //nolint:paralleltest // bubbles are alo
 		}
 		begin := time.Now()
 		joined(t, at, "new")
-		all[1].announceSoon() // later than what the others would say
+		all[1].announces.send() // later than what the others would say
 		heard := map[string]int{}
 		for name := ""; name != "h1"; {
 			name = (<-said).Name

@@ -47,34 +47,30 @@ func failed(err error) tool.Result {
 
 // withoutAnswer removes what a tool has no business to say.
 func withoutAnswer(res tool.Result) tool.Result {
-	if !bytes.Contains(res.Meta, []byte("toolhost.fleet")) && !bytes.Contains(res.Meta, []byte(`\u`)) {
-		return res
-	}
-	meta := map[string]json.RawMessage{}
-	if json.Unmarshal(res.Meta, &meta) != nil {
-		return res
-	}
-	if _, there := meta[answerKey]; there {
-		delete(meta, answerKey)
-		res.Meta, _ = json.Marshal(meta)
-		if len(meta) == 0 {
-			res.Meta = nil
-		}
-	}
+	res, _ = answerOf(res)
 	return res
 }
 
 // answerOf takes the host's word out of a result.
 func answerOf(res tool.Result) (tool.Result, answer) {
 	var a answer
-	if !bytes.Contains(res.Meta, []byte("toolhost.fleet")) {
+	meta := map[string]json.RawMessage{}
+	if bytes.Contains(res.Meta, []byte("toolhost.fleet")) || bytes.Contains(res.Meta, []byte(`\u`)) {
+		_ = json.Unmarshal(res.Meta, &meta) // what is not an object has no answer
+	}
+	text, there := meta[answerKey]
+	if !there {
 		return res, a
 	}
-	meta := map[string]json.RawMessage{}
-	if json.Unmarshal(res.Meta, &meta) != nil || json.Unmarshal(meta[answerKey], &a) != nil {
+	if json.Unmarshal(text, &a) != nil {
 		a = answer{}
 	}
-	return withoutAnswer(res), a
+	delete(meta, answerKey)
+	res.Meta, _ = json.Marshal(meta)
+	if len(meta) == 0 {
+		res.Meta = nil
+	}
+	return res, a
 }
 
 // answered returns the result, or the error that stands in it.

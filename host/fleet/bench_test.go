@@ -55,7 +55,7 @@ func benchmarkCall(b *testing.B) {
 		return err
 	}
 	remote := func() error {
-		_, err := a.Host.Execute(b.Context(), tool.Call{Name: "echo", Arguments: arguments})
+		_, err := a.Execute(b.Context(), tool.Call{Name: "echo", Arguments: arguments})
 		return err
 	}
 	var median, rate []float64

@@ -17,14 +17,16 @@ type bond struct {
 	losses int    // how often the session was told that its state is lost
 }
 
-// routes is where the sessions of this host have called.
+// routes has the calls of mounted tools, and where the sessions of this host have called.
 type routes struct {
+	*node
 	directory *directory
+	mounts    *mounts
+	queue     *queue
 
 	mu      sync.Mutex
 	bonds   map[bondKey]*bond
 	visited map[string]map[string]bool // the instances that a session has called, by session
-	endings map[string][]string        // sessions that have ended, by the instance that is to be told
 }
 
 const (
@@ -56,7 +58,7 @@ func (s *routes) bind(key bondKey, m *member) {
 
 // unbond lets the session go elsewhere, as its first call was refused.
 func (r *remoteCall) unbond() {
-	s := &r.fleet.routes
+	s := r.routes
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for key, b := range s.bonds {
@@ -73,7 +75,7 @@ func (r *remoteCall) sessionAt(o *offer) string {
 	if !o.Keeps {
 		return r.call.Session
 	}
-	s := &r.fleet.routes
+	s := r.routes
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if b := s.bonds[bondKey{r.call.Session, o.Plugin}]; b != nil {
@@ -101,9 +103,7 @@ func (s *routes) visit(session string, m *member) {
 
 // EndSession implements [tool.SessionEnder]: the hosts that the session has called are told, those that
 // are out of reach when they are there again.
-func (f *Fleet) EndSession(session string) { f.routes.endSession(session) }
-
-func (s *routes) endSession(session string) {
+func (s *routes) EndSession(session string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ended := []string{session}
@@ -115,32 +115,17 @@ func (s *routes) endSession(session string) {
 			delete(s.bonds, key)
 		}
 	}
+	d := s.directory
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	for id := range s.visited[session] {
-		s.endings[id] = append(s.endings[id], ended...)
-		s.endings[id] = s.endings[id][max(0, len(s.endings[id])-maxEndings):]
-		s.directory.mu.Lock()
-		m := s.directory.members[id]
-		if m != nil && m.line != nil {
-			s.tellEnds(id, m.line)
+		d.endings[id] = append(d.endings[id], ended...)
+		d.endings[id] = d.endings[id][max(0, len(d.endings[id])-maxEndings):]
+		if m := d.members[id]; m != nil {
+			m.tellEnds()
 		}
-		s.directory.mu.Unlock()
 	}
 	delete(s.visited, session)
-}
-
-// tellEnds tells an instance of the sessions that have ended. The lock is held.
-func (s *routes) tellEnds(id string, l *line) {
-	for _, session := range s.endings[id] {
-		l.stream.EndSession(session)
-	}
-	delete(s.endings, id)
-}
-
-// reached tells an instance that has a line of the sessions that have ended.
-func (s *routes) reached(id string, l *line) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.tellEnds(id, l)
 }
 
 // missed gives up, each after a while, the states at an instance that is gone, and the visits to it, unless it has come
@@ -152,7 +137,7 @@ func (s *routes) missed(id string) {
 		}
 	})
 	s.unlessBack(id, keptFor, func() { // it keeps nothing any more
-		delete(s.endings, id)
+		delete(s.directory.endings, id)
 		for _, visited := range s.visited {
 			delete(visited, id)
 		}
@@ -160,15 +145,14 @@ func (s *routes) missed(id string) {
 }
 
 // unlessBack does something after a while, unless an instance that is gone has come back. It is done with
-// the lock held.
+// the lock held, and the directory's.
 func (s *routes) unlessBack(id string, after time.Duration, do func()) {
 	time.AfterFunc(after, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.directory.mu.Lock()
-		back := s.directory.members[id] != nil
-		s.directory.mu.Unlock()
-		if !back {
+		defer s.directory.mu.Unlock()
+		if s.directory.members[id] == nil {
 			do()
 		}
 	})

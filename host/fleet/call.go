@@ -17,17 +17,17 @@ import (
 //
 // Those of the other host; [tool.CodeUnavailable] if no host can take the call, if the host is lost
 // during it, or if the state that the session had there is.
-func (f *Fleet) Execute(ctx context.Context, call tool.Call) (tool.Result, error) {
-	t := f.mounts.tool(call.Name)
+func (s *routes) Execute(ctx context.Context, call tool.Call) (tool.Result, error) {
+	t := s.mounts.tool(call.Name)
 	if t == nil {
 		return tool.Result{}, notShared(call.Name)
 	}
-	rule := f.settings.Load().ruleOf(call.Name)
+	rule := s.settings.Load().ruleOf(call.Name)
 	idempotent, outer := t.versions[0].def.Get().Idempotent, 0
 	if p := chain.PassedFrom(ctx); p != nil && p.Trace.Definition != nil { // as the operator has it
 		idempotent, outer = p.Trace.Definition.Idempotent, p.Trace.Definition.MaxRetries
 	}
-	r := &remoteCall{fleet: f, call: call, rule: rule, tool: t, idempotent: idempotent, repeated: outer > 0}
+	r := &remoteCall{routes: s, call: call, rule: rule, tool: t, idempotent: idempotent, repeated: outer > 0}
 	r.on, _ = ctx.Value(placement{}).(string)
 	if rule.Durable != "" {
 		return r.queued(ctx)
@@ -42,7 +42,7 @@ func notShared(name string) error {
 
 // remoteCall is a call of a mounted tool.
 type remoteCall struct {
-	fleet      *Fleet
+	routes     *routes
 	call       tool.Call
 	rule       Rule
 	tool       *mounted
@@ -111,7 +111,7 @@ func (r *remoteCall) once(ctx context.Context, but *member) (tool.Result, *offer
 	if err != nil {
 		if errors.Is(err, wire.ErrDisconnected) {
 			m.forget(l)
-			if r.fleet.lostSince(l.reconnects) {
+			if r.routes.lostSince(l.reconnects) {
 				e := *tool.AsError(err)
 				e.Err = fmt.Errorf("%w: %w", errConnection, err)
 				err = &e

@@ -47,19 +47,19 @@ const submitTime = 5 * time.Second
 // queued runs the call by way of the queue, and waits for its end. It is in the queue at most once: the
 // chain does not repeat it.
 func (r *remoteCall) queued(ctx context.Context) (tool.Result, error) {
-	f, name := r.fleet, r.call.Name
+	name := r.call.Name
 	if p := chain.PassedFrom(ctx); p != nil {
 		p.Trace.Once = true
 	}
 	if r.on != "" {
-		e := unsent(tool.CodeInvalidArguments, "calls of tool %s wait in a queue, from which the hosts take them: none can be chosen", name)
-		e.Tool, e.Hint = name, "call it without a host"
-		return tool.Result{}, e
+		return tool.Result{}, tool.Errorf(tool.CodeInvalidArguments,
+			"calls of tool %s wait in a queue, from which the hosts take them: none can be chosen", name).
+			Of(name, "").NeverSent().Try("call it without a host")
 	}
 	if ctx.Err() != nil {
 		return tool.Result{}, r.gaveUp(ctx)
 	}
-	calls, err := f.openQueue(ctx, true)
+	calls, err := r.routes.queue.open(ctx, true)
 	if err != nil {
 		e := *tool.AsError(err)
 		e.Tool, e.Unsent = name, true
@@ -133,12 +133,12 @@ func outcomeOf(c durable.Call, name string) (tool.Result, error) {
 }
 
 // DurableMode returns how often a call of a tool of the host may run; empty: its calls are not durable.
-func (f *Fleet) DurableMode(name string) durable.Mode {
-	t, there := f.host.Get(name)
+func (q *queue) DurableMode(name string) durable.Mode {
+	t, there := q.host.Get(name)
 	if !there || t.Owner != Owner {
 		return ""
 	}
-	if m := f.mounts.tool(t.Claimed.Name); m != nil {
+	if m := q.mounts.tool(t.Claimed.Name); m != nil {
 		return m.durable
 	}
 	return ""
@@ -150,14 +150,14 @@ func (f *Fleet) DurableMode(name string) durable.Mode {
 // # Errors
 //
 // [tool.CodeNotFound] if there is no queue; those of [durable.Calls.List].
-func (f *Fleet) ListCalls(ctx context.Context) ([]durable.Call, error) {
-	calls, err := f.openQueue(ctx, false)
+func (q *queue) ListCalls(ctx context.Context) ([]durable.Call, error) {
+	calls, err := q.open(ctx, false)
 	if err != nil {
 		return nil, err
 	}
 	all, err := calls.List(ctx)
 	for i := range all {
-		all[i] = f.here(all[i])
+		all[i] = q.here(all[i])
 	}
 	return all, err
 }
@@ -167,13 +167,13 @@ func (f *Fleet) ListCalls(ctx context.Context) ([]durable.Call, error) {
 // # Errors
 //
 // [tool.CodeNotFound] if there is no queue; those of [durable.Calls.Get].
-func (f *Fleet) GetCall(ctx context.Context, id string) (durable.Call, error) {
-	calls, err := f.openQueue(ctx, false)
+func (q *queue) GetCall(ctx context.Context, id string) (durable.Call, error) {
+	calls, err := q.open(ctx, false)
 	if err != nil {
 		return durable.Call{}, err
 	}
 	c, err := calls.Peek(ctx, id)
-	return f.here(c), err
+	return q.here(c), err
 }
 
 // WaitCall returns a durable call when it has ended. That it has failed is not an error.
@@ -182,13 +182,13 @@ func (f *Fleet) GetCall(ctx context.Context, id string) (durable.Call, error) {
 //
 // [tool.CodeNotFound] if there is no queue; those of [durable.Calls.Wait], which wrap [ErrGoesOn] if
 // the call goes on.
-func (f *Fleet) WaitCall(ctx context.Context, id string) (durable.Call, error) {
-	calls, err := f.openQueue(ctx, false)
+func (q *queue) WaitCall(ctx context.Context, id string) (durable.Call, error) {
+	calls, err := q.open(ctx, false)
 	if err != nil {
 		return durable.Call{}, err
 	}
 	c, err := calls.Wait(ctx, id)
-	c = f.here(c)
+	c = q.here(c)
 	if err != nil {
 		err = goesOn(ctx, c.Tool, id, err)
 	}
@@ -197,10 +197,10 @@ func (f *Fleet) WaitCall(ctx context.Context, id string) (durable.Call, error) {
 
 // Received returns how a call that [Fleet.WaitCall] returned has ended, as a session of its caller gets it: see
 // [host.Session.Receive].
-func (f *Fleet) Received(ctx context.Context, s *host.Session, c durable.Call) (host.Outcome, tool.Result, error) {
+func (q *queue) Received(ctx context.Context, s *host.Session, c durable.Call) (host.Outcome, tool.Result, error) {
 	name := c.Tool
-	if owner, _ := f.host.OwnerOf(name); owner != Owner && f.mounts.tool(name) != nil { // the operator may have renamed it
-		for _, t := range f.host.Tools(host.Filter{}) {
+	if owner, _ := q.host.OwnerOf(name); owner != Owner && q.mounts.tool(name) != nil { // the operator may have renamed it
+		for _, t := range q.host.Tools(host.Filter{}) {
 			if t.Owner == Owner && t.Claimed.Name == c.Tool {
 				name = t.Name
 			}
@@ -215,8 +215,8 @@ func (f *Fleet) Received(ctx context.Context, s *host.Session, c durable.Call) (
 // # Errors
 //
 // [tool.CodeNotFound] if there is no queue; those of [durable.Calls.Cancel].
-func (f *Fleet) CancelCall(ctx context.Context, id string) error {
-	calls, err := f.openQueue(ctx, false)
+func (q *queue) CancelCall(ctx context.Context, id string) error {
+	calls, err := q.open(ctx, false)
 	if err != nil {
 		return err
 	}
@@ -224,9 +224,9 @@ func (f *Fleet) CancelCall(ctx context.Context, id string) error {
 }
 
 // here returns a call by the name that its tool has on this host, and fit to be shown.
-func (f *Fleet) here(c durable.Call) durable.Call {
+func (q *queue) here(c durable.Call) durable.Call {
 	if c.Tool != "" {
-		c.Tool = f.settings.Load().Prefix + c.Tool
+		c.Tool = q.settings.Load().Prefix + c.Tool
 	}
 	c.Worker = sanitize.Line(c.Worker, maxLabelLength)
 	if c.Error != nil {

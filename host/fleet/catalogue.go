@@ -113,21 +113,19 @@ const maxAnswer = 4 << 20
 
 // gather makes the catalogue of the host's tools: what is not of the fleet itself, so that a call
 // never travels on.
-func gather(h *host.Host, revision uint64, before *catalogue) *catalogue {
-	c := &catalogue{revision: revision, tools: map[string]shared{}, texts: map[string]json.RawMessage{}}
-	type owner struct {
-		version string
-		keeps   bool
-	}
-	owners := map[string]owner{}
+func gather(h *host.Host, before *catalogue) *catalogue {
+	c := &catalogue{revision: before.revision + 1, tools: map[string]shared{}, texts: map[string]json.RawMessage{}}
+	owners := map[string]shared{}
 	for _, p := range h.Plugins() {
-		owners[p.Name] = owner{p.Version, p.KeepsSessions}
+		owners[p.Name] = shared{Version: p.Version, Keeps: p.KeepsSessions}
 	}
 	for _, t := range h.Tools(host.Filter{Without: Owner}) {
-		c.add(&t.Definition, shared{Plugin: t.Owner, Version: owners[t.Owner].version, Keeps: owners[t.Owner].keeps})
+		s := owners[t.Owner]
+		s.Plugin = t.Owner
+		c.add(&t.Definition, s)
 	}
 	c.names = slices.Sorted(maps.Keys(c.tools))
-	if before != nil && maps.Equal(before.tools, c.tools) {
+	if maps.Equal(before.tools, c.tools) {
 		return before
 	}
 	return c
@@ -155,8 +153,8 @@ func (c *catalogue) index(patterns []string) []shared {
 }
 
 // revision changes whenever what is shared may have. It is announced, and others then read it.
-func (f *Fleet) revision() uint64 {
-	return f.catalogue.Load().revision<<16 + f.settings.Load().epoch
+func (p *presence) revision() uint64 {
+	return p.catalogue.Load().revision<<16 + p.settings.Load().epoch
 }
 
 // definitions returns those that were asked for, of what the patterns match.
@@ -181,42 +179,39 @@ func (c *catalogue) definitions(patterns []string, r definitionsRequest) definit
 	return out
 }
 
+// regather brings the catalogue up to date, and reports whether it has changed.
+func (p *presence) regather() bool {
+	if !p.settings.Load().sharesAny() {
+		return false
+	}
+	before := p.catalogue.Load()
+	now := gather(p.host, before)
+	if now == before {
+		return false
+	}
+	p.catalogue.Store(now)
+	return true
+}
+
 // followHost keeps the catalogue as the host's tools change, and says so to the fleet.
-func (f *Fleet) followHost() {
+func (f *Fleet) followHost(changes <-chan struct{}) {
 	for {
 		select {
-		case _, more := <-f.hostChanges:
+		case _, more := <-changes:
 			if !more {
 				return
 			}
 		case <-f.life.Done():
 			return
 		}
-		f.regather()
-		if !f.pause(gatherTime) {
+		if f.regather() {
+			f.announces.send()
+		}
+		f.unshadow()
+		if !pause(f.life, gatherTime) {
 			return
 		}
 	}
-}
-
-// regather brings the catalogue up to date.
-func (f *Fleet) regather() {
-	if f.settings.Load().sharesAny() {
-		before := f.catalogue.Load()
-		if now := gather(f.host, before.revision+1, before); now != before {
-			f.catalogue.Store(now)
-			f.announceSoon()
-		}
-	}
-	f.mounts.unshadow()
-}
-
-func (f *Fleet) background(run func()) {
-	f.running.Add(1)
-	go func() {
-		defer f.running.Done()
-		run()
-	}()
 }
 
 // decodeDefinition reads a definition whose digest is known, and checks that it is that one.

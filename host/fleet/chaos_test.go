@@ -68,7 +68,7 @@ func TestRestartedServer(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = again.Close(context.Background()) })
 	require.Eventually(t, "a call", func() bool {
-		_, err := a.Host.Execute(t.Context(), tool.Call{Name: "who"})
+		_, err := a.Execute(t.Context(), tool.Call{Name: "who"})
 		return err == nil
 	})
 }
@@ -122,7 +122,7 @@ func TestStrangers(t *testing.T) {
 		t.Fatal(err)
 	}
 	require.Eventually(t, "a call among the noise", func() bool {
-		_, err := a.Host.Execute(t.Context(), tool.Call{Name: "count"})
+		_, err := a.Execute(t.Context(), tool.Call{Name: "count"})
 		return err == nil
 	})
 	if n := ran.Load(); n < 21 || n > 30 {

@@ -143,9 +143,7 @@ const (
 // [tool.CodeInvalidArguments].
 func (c *Config) Check() error {
 	bad := func(format string, args ...any) error {
-		e := tool.Errorf(tool.CodeInvalidArguments, format, args...)
-		e.OperatorHint = "see fleet.Config, or nats in the configuration"
-		return e
+		return tool.Errorf(tool.CodeInvalidArguments, format, args...).Fix("see fleet.Config, or nats in the configuration")
 	}
 	switch {
 	case c.URL == "" && c.Conn == nil:
@@ -216,18 +214,4 @@ func (c *Config) ruleOf(name string) Rule {
 		}
 	}
 	return Rule{}
-}
-
-func (p Peer) shares(c *Config) []string {
-	if p.Share != nil {
-		return p.Share
-	}
-	return c.Share
-}
-
-func (p Peer) mounts(c *Config) []string {
-	if p.Mount != nil {
-		return p.Mount
-	}
-	return c.Mount
 }

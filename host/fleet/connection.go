@@ -19,17 +19,17 @@ import (
 )
 
 // dial connects to the server.
-func (f *Fleet) dial(c *Config) error {
+func (n *node) dial(c *Config) error {
 	options := []nats.Option{
 		nats.Name("toolhost " + c.Name), nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond),
 		nats.ReconnectJitter(100*time.Millisecond, 100*time.Millisecond), nats.ReconnectBufSize(-1), nats.Timeout(5 * time.Second),
 		nats.IgnoreAuthErrorAbort(), nats.PingInterval(10 * time.Second), nats.MaxPingsOutstanding(2),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			level := hclog.Warn
-			if aboutQueue(err) && !f.settings.Load().makesQueue() || refusedBy(err) && !errors.Is(err, nats.ErrPermissionViolation) {
+			if aboutQueue(err) && !n.settings.Load().makesQueue() || refusedBy(err) && !errors.Is(err, nats.ErrPermissionViolation) {
 				level = hclog.Debug // it only looks whether there is a queue; that the login is refused is told once
 			}
-			f.log.Log(level, "the NATS server reports an error", "error", err)
+			n.log.Log(level, "the NATS server reports an error", "error", err)
 		}),
 	}
 	login := nats.Nkey(c.Key.Public(), c.Key.Sign)
@@ -47,15 +47,16 @@ func (f *Fleet) dial(c *Config) error {
 	}
 	var err error
 	options = append(options, c.Options...)
-	f.nc, err = nats.Connect(c.URL, append(options, login)...)
+	n.nc, err = nats.Connect(c.URL, append(options, login)...)
 	if errors.Is(err, nats.ErrNkeysNotSupported) { // the server lets in whoever comes
 		login = nil
-		f.nc, err = nats.Connect(c.URL, options...)
+		n.nc, err = nats.Connect(c.URL, options...)
 	}
 	if err != nil && c.KeepTrying && !refusedBy(err) {
-		f.directory.lostBy = withoutUsers(err.Error())
-		f.log.Warn("no NATS server is reached, and it is tried again and again", "error", f.directory.lostBy)
-		f.nc, err = nats.Connect(c.URL, append(options, login, nats.RetryOnFailedConnect(true))...)
+		why := withoutUsers(err.Error())
+		n.lostBy.Store(why)
+		n.log.Warn("no NATS server is reached, and it is tried again and again", "error", why)
+		n.nc, err = nats.Connect(c.URL, append(options, login, nats.RetryOnFailedConnect(true))...)
 	}
 	if err == nil {
 		return nil
@@ -94,22 +95,21 @@ func (f *Fleet) offer(open func(data []byte, respond func([]byte) error)) error 
 		Name: "toolhost", Version: host.Version, Description: "A host of tools", Metadata: about, QueueGroupDisabled: true,
 		StatsHandler: func(*micro.Endpoint) any { return f.load() },
 	})
-	subject := instanceSubject + f.self.ID()
-	endpoints := []struct {
-		name, subject string
-		handle        micro.HandlerFunc
-	}{
-		{"ping", subject + ".ping", func(r micro.Request) { f.tell(r.Respond) }},
-		{"open", subject + ".open", func(r micro.Request) {
-			open(r.Data(), func(b []byte) error { return r.Respond(b) })
-		}},
-		{"who", whoSubject, func(r micro.Request) { f.tell(r.Respond) }},
-	}
-	for _, e := range endpoints {
+	endpoint := func(name, subject string, handle micro.HandlerFunc) {
 		if err == nil {
-			err = f.service.AddEndpoint(e.name, e.handle, micro.WithEndpointSubject(e.subject))
+			err = f.service.AddEndpoint(name, handle, micro.WithEndpointSubject(subject))
 		}
 	}
+	tell := func(r micro.Request) {
+		if data, err := f.announcement(); err == nil {
+			_ = r.Respond(data)
+		}
+	}
+	endpoint("ping", instanceSubject+f.self.ID()+".ping", tell)
+	endpoint("open", instanceSubject+f.self.ID()+".open", func(r micro.Request) {
+		open(r.Data(), func(b []byte) error { return r.Respond(b) })
+	})
+	endpoint("who", whoSubject, tell)
 	return err
 }
 
@@ -131,8 +131,8 @@ func (f *Fleet) listen(ctx context.Context) error {
 }
 
 // denied returns the server's no to a subject of the fleet; nil: it has said none on this connection.
-func (f *Fleet) denied() error {
-	if err := f.nc.LastError(); errors.Is(err, nats.ErrPermissionViolation) && !aboutQueue(err) {
+func (n *node) denied() error {
+	if err := n.nc.LastError(); errors.Is(err, nats.ErrPermissionViolation) && !aboutQueue(err) {
 		return err
 	}
 	return nil
@@ -162,11 +162,13 @@ func (f *Fleet) followConnection(states <-chan nats.Status) {
 		select {
 		case state := <-states:
 			if state != nats.CONNECTED {
-				f.disconnected()
+				f.directory.disconnected()
+				f.visits.disconnected()
+				f.bell.ring()
 				continue
 			}
 			for !f.nc.IsConnected() { // it is about to be
-				if f.nc.IsClosed() || f.nc.IsReconnecting() || !f.pause(time.Millisecond) {
+				if f.nc.IsClosed() || f.nc.IsReconnecting() || !pause(f.life, time.Millisecond) {
 					break
 				}
 			}
@@ -182,59 +184,23 @@ var errConnection = errors.New("the connection to the NATS server is lost")
 
 // lostSince reports whether the connection was lost since a link was made, when it had been made again so
 // many times.
-func (f *Fleet) lostSince(reconnects uint64) bool {
-	return !f.nc.IsConnected() || f.nc.Stats().Reconnects != reconnects
-}
-
-// disconnected ends what went over the connection, and not what is on the next one: there may be one already.
-// What others share stays for a moment, as a server may only be restarted.
-func (f *Fleet) disconnected() {
-	d := &f.directory
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed {
-		return
-	}
-	why := "the server has closed it"
-	if err := f.nc.LastError(); err != nil {
-		why = withoutUsers(err.Error())
-	}
-	if why != d.lostBy { // each attempt to connect ends here
-		d.lostBy = why
-		f.log.Warn("the connection to the NATS server is lost", "error", why)
-	}
-	var lines []*line
-	for _, m := range d.members {
-		if m.line != nil && f.lostSince(m.line.reconnects) {
-			lines = append(lines, m.line)
-			m.line, m.lost = nil, time.Now() // before one fails: its call would go to the next
-		}
-	}
-	for _, l := range lines {
-		l.fail(errConnection)
-	}
-	f.visits.each(func(v *visit) {
-		v.dismiss(errConnection, func(g *guest) bool { return f.lostSince(g.reconnects) })
-	})
-	f.bell.ring()
+func (n *node) lostSince(reconnects uint64) bool {
+	return !n.nc.IsConnected() || n.nc.Stats().Reconnects != reconnects
 }
 
 // reconnected says that the host is there, and asks who else is.
 func (f *Fleet) reconnected() {
 	f.log.Info("there is a connection to the NATS server", "url", f.nc.ConnectedUrlRedacted())
-	f.announceSoon()
-	f.queue.rouse()
+	f.lostBy.Store("")
+	f.announces.send()
+	f.openSoon.send()
 	f.background(func() {
-		if f.pause(rand.N(f.every() - interval + 1)) { //nolint:gosec // not a secret; many may be back at once
+		if pause(f.life, rand.N(f.every()-interval+1)) { //nolint:gosec // not a secret; many may be back at once
 			f.meet(f.life)
 		}
 	})
-	d := &f.directory
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.lostBy = ""
-	for _, m := range d.members {
-		m.wake()
+	for _, m := range f.present() {
+		m.changed.send()
 	}
 	f.bell.ring()
 }

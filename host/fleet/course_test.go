@@ -118,7 +118,7 @@ func TestRollingUpgrade(t *testing.T) {
 				return
 			default:
 			}
-			if _, err := a.Host.Execute(t.Context(), tool.Call{Name: "who"}); err != nil {
+			if _, err := a.Execute(t.Context(), tool.Call{Name: "who"}); err != nil {
 				t.Errorf("call %d: %v", n, err)
 			}
 		}

@@ -6,10 +6,9 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 const (
@@ -23,15 +22,18 @@ const (
 	maxStrangers = 64
 )
 
-// directory is who is there.
+// directory is who is there. It hears of a host first, and tells the parts that have something of it.
 type directory struct {
-	known atomic.Int32 // how many members there are
+	*presence
+	mounts *mounts
+	routes *routes
+	visits *visits
 
 	mu               sync.Mutex // guards what is known of each member, too
 	closed           bool
-	lostBy           string // the error with which this host's connection was lost, until there is another one
 	members          map[string]*member
-	departed         map[string]uint64 // the last numbers that hosts which are gone have said, at most maxDeparted
+	departed         map[string]uint64   // the last numbers that hosts which are gone have said, at most maxDeparted
+	endings          map[string][]string // sessions here that have ended, by the instance that is to be told
 	strangers        map[string]*stranger
 	strangersSince   time.Time
 	strangersChecked int
@@ -67,7 +69,7 @@ func (d *directory) full(key string, own bool) bool {
 }
 
 // stranger keeps what a host says that is not known, to be shown. Few are checked in a second.
-func (d *directory) stranger(a *announcement, data []byte, log hclog.Logger) {
+func (d *directory) stranger(a *announcement, data []byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := time.Now()
@@ -92,7 +94,7 @@ func (d *directory) stranger(a *announcement, data []byte, log hclog.Logger) {
 		return
 	}
 	if _, there := d.strangers[a.id()]; !there {
-		log.Info("a host is not known here, and not used", "host", a.cleanName(), "key", a.Key)
+		d.log.Info("a host is not known here, and not used", "host", a.cleanName(), "key", a.Key)
 	}
 	d.strangers[a.id()] = &stranger{a, now}
 }
@@ -115,12 +117,35 @@ func (d *directory) named(name string) []*member {
 	return theirs
 }
 
+// one returns the host that a name is that of; nil: it is this one.
+func (d *directory) one(name string) (*member, error) {
+	if name == "" {
+		return nil, nil
+	}
+	d.mu.Lock()
+	found := d.named(name)
+	d.mu.Unlock()
+	self := name == d.settings.Load().Name || name == d.self.ID()
+	switch {
+	case self && len(found) == 0:
+		return nil, nil
+	case len(found) == 0:
+		return nil, tool.Errorf(tool.CodeNotFound, "no host of the fleet is called %.70q", name).
+			Fix("toolhost fleet shows the hosts")
+	case self || len(found) > 1:
+		return nil, tool.Errorf(tool.CodeAlreadyExists, "several hosts of the fleet are called %s", name).
+			Fix("use the instance, which toolhost fleet --json shows")
+	}
+	return found[0], nil
+}
+
 // severalOwners reports whether hosts have different keys.
 func severalOwners(all []*member) bool {
 	return slices.ContainsFunc(all, func(m *member) bool { return m.key != all[0].key })
 }
 
-// drop forgets a host, and returns false if it was not there. The lock is held.
+// drop forgets a host that is gone, and ends the links to and from it; gone does the rest. It returns false if the host
+// was not there. The lock is held.
 func (d *directory) drop(m *member, why string) bool {
 	if d.members[m.id] != m {
 		return false
@@ -133,10 +158,69 @@ func (d *directory) drop(m *member, why string) bool {
 		}
 	}
 	d.departed[m.id] = m.said.Seq
-	d.known.Store(int32(len(d.members))) //nolint:gosec // at most maxMembers
+	d.others.Store(int32(len(d.members))) //nolint:gosec // at most maxMembers
 	m.ready()
 	m.leave(fmt.Errorf("host %s is gone: %s", m.host, why))
+	d.visits.dismiss(m.id)
+	d.log.Info("a host has left the fleet", "host", m.host, "instance", m.id, "why", why)
 	return true
+}
+
+// gone takes back what came with hosts that were dropped.
+func (d *directory) gone(all ...*member) {
+	for _, m := range all {
+		d.routes.missed(m.id)
+		d.mounts.withdraw(m)
+	}
+	d.bell.ring()
+}
+
+// reconfigured drops the hosts that are not known any more, and has the others read by the settings that are new.
+func (d *directory) reconfigured() {
+	c := d.settings.Load()
+	var gone []*member
+	d.mu.Lock()
+	for _, m := range d.members {
+		p, known := c.known[m.key]
+		if m.peer = p.name; !known {
+			gone = append(gone, m)
+			d.drop(m, "its key is not known any more")
+		}
+		m.changed.send()
+	}
+	maps.DeleteFunc(d.strangers, func(_ string, s *stranger) bool {
+		_, known := c.known[s.said.Key]
+		return known
+	})
+	d.mu.Unlock()
+	d.gone(gone...)
+}
+
+// disconnected ends the lines that went over the connection, and not those on the next one: there may be one already.
+// What others share stays for a moment, as a server may only be restarted.
+func (d *directory) disconnected() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return
+	}
+	why := "the server has closed it"
+	if err := d.nc.LastError(); err != nil {
+		why = withoutUsers(err.Error())
+	}
+	if d.lostBy.Swap(why) != why { // each attempt to connect ends here
+		d.log.Warn("the connection to the NATS server is lost", "error", why)
+	}
+	var lines []*line
+	for _, m := range d.members {
+		if m.line != nil && d.lostSince(m.line.reconnects) {
+			lines = append(lines, m.line)
+			m.line, m.lost = nil, time.Now() // before one fails: its call would go to the next
+		}
+	}
+	for _, l := range lines {
+		l.fail(errConnection)
+	}
 }
 
 // close ends the lines to all hosts.
@@ -149,8 +233,8 @@ func (d *directory) close() {
 	}
 }
 
-// all returns the hosts that are there.
-func (d *directory) all() []*member {
+// present returns the hosts that are there.
+func (d *directory) present() []*member {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Collect(maps.Values(d.members))

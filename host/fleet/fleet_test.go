@@ -107,7 +107,7 @@ func TestDrained(t *testing.T) {
 	}
 	called, drained := make(chan error, 1), make(chan error, 3)
 	go func() {
-		_, err := a.Host.Execute(t.Context(), tool.Call{Name: "slow"})
+		_, err := a.Execute(t.Context(), tool.Call{Name: "slow"})
 		called <- err
 	}()
 	<-began

@@ -125,7 +125,7 @@ func (n *node) undisturbed(t *testing.T, done <-chan struct{}) {
 			break
 		}
 		begin := time.Now()
-		if res, err := n.Host.Execute(t.Context(), tool.Call{Name: "who"}); err != nil || res.Text() != "b" {
+		if res, err := n.Execute(t.Context(), tool.Call{Name: "who"}); err != nil || res.Text() != "b" {
 			t.Fatalf("%q %v", res.Text(), err)
 		}
 		slowest = max(slowest, time.Since(begin))
@@ -214,7 +214,7 @@ func TestLiesAboutDefinitions(t *testing.T) {
 			}
 			a.undisturbed(t, nil)
 			allowed := map[string]bool{"who": true, "lie.own": true, "lie.true": c.takes}
-			for _, one := range a.Host.Tools(host.Filter{}) {
+			for _, one := range a.Tools(host.Filter{}) {
 				if !allowed[one.Name] {
 					t.Errorf("%q is mounted", one.Name)
 				}

@@ -64,7 +64,7 @@ const dialTime = 2 * time.Second
 //
 // A *tool.Error, unsent; the context's end.
 func (m *member) connect(ctx context.Context) (*line, error) {
-	d := &m.fleet.directory
+	d := m.directory
 	for {
 		d.mu.Lock()
 		if m.line != nil {
@@ -94,6 +94,7 @@ func (m *member) connect(ctx context.Context) (*line, error) {
 		m.dialing = nil
 		if err == nil && m.life.Err() == nil {
 			m.line, m.lost = l, time.Time{}
+			m.tellEnds()
 		} else if err == nil {
 			err = errors.New("it is gone")
 			l.fail(err)
@@ -103,23 +104,33 @@ func (m *member) connect(ctx context.Context) (*line, error) {
 		if err != nil {
 			return nil, m.unreachable(err)
 		}
-		m.fleet.routes.reached(m.id, l)
-		m.fleet.bell.ring()
+		d.bell.ring()
 		go m.watch(l)
 		return l, nil
 	}
 }
 
+// tellEnds tells a host that has a line of the sessions that have ended. The directory's lock is held.
+func (m *member) tellEnds() {
+	if m.line != nil {
+		for _, session := range m.directory.endings[m.id] {
+			m.line.stream.EndSession(session)
+		}
+		delete(m.directory.endings, m.id)
+	}
+}
+
 // dial makes a line. It is not bounded by one call, as others may wait for it too.
 func (m *member) dial() (*line, error) {
+	d := m.directory
 	ctx, cancel := context.WithTimeout(m.life, dialTime)
 	defer cancel()
-	about, err := m.fleet.announcement(false)
+	about, err := d.announcement()
 	if err != nil {
 		return nil, err
 	}
-	reconnects := m.fleet.nc.Stats().Reconnects
-	k, err := link.Dial(ctx, m.fleet.nc, m.fleet.self, m.public, instanceSubject+m.id+".open", about)
+	reconnects := d.nc.Stats().Reconnects
+	k, err := link.Dial(ctx, d.nc, d.self, m.public, instanceSubject+m.id+".open", about)
 	if err != nil {
 		return nil, err
 	}
@@ -135,15 +146,15 @@ func (m *member) watch(l *line) {
 
 // forget says that a line has ended.
 func (m *member) forget(l *line) {
-	d := &m.fleet.directory
+	d := m.directory
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if m.line == l && !m.left.Load() {
 		m.line, m.lost = nil, time.Now()
 		if m.life.Err() == nil {
-			m.wake()
+			m.changed.send()
 		}
-		m.fleet.bell.ring()
+		d.bell.ring()
 	}
 }
 
@@ -161,8 +172,11 @@ func (m *member) unreachable(err error) *tool.Error {
 		At(tool.StageExecute).NeverSent().Because(err).Try("try again later").Fix("toolhost fleet shows the hosts")
 }
 
-// ask runs one of the fleet's own operations at the host.
+// ask runs one of the fleet's own operations at the host, in a time of its own: to compile what several have said may
+// take long on a slow machine.
 func (m *member) ask(ctx context.Context, operation string, in, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, syncTime)
+	defer cancel()
 	arguments, err := json.Marshal(in)
 	if err != nil {
 		return err
@@ -183,8 +197,6 @@ func (m *member) ask(ctx context.Context, operation string, in, out any) error {
 
 // told is ask for what an operator wants of the host, whose refusal says whose it is.
 func (m *member) told(ctx context.Context, operation string, in, out any) error {
-	ctx, cancel := context.WithTimeout(ctx, syncTime)
-	defer cancel()
 	err := m.ask(ctx, operation, in, out)
 	if e := new(tool.Error); errors.As(err, &e) && !e.Unsent {
 		return ofHost(e, m.host)

@@ -38,7 +38,7 @@ func (n *node) load(t testing.TB, callers int, more func(int64) bool) *load {
 				}
 				begin := time.Now()
 				name := []string{"work.again", "work.once"}[i%2]
-				_, err := n.Host.Execute(t.Context(), tool.Call{ID: strconv.FormatInt(i, 10), Name: name})
+				_, err := n.Execute(t.Context(), tool.Call{ID: strconv.FormatInt(i, 10), Name: name})
 				l.ended[i].Add(1)
 				for took := int64(time.Since(begin)); ; {
 					if old := l.slowest.Load(); took <= old || l.slowest.CompareAndSwap(old, took) {

@@ -41,7 +41,7 @@ func TestLastMessageLost(t *testing.T) { //nolint:paralleltest // bubbles are al
 				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 				defer cancel()
 				begin := time.Now()
-				_, err := a.Host.Execute(ctx, tool.Call{Name: c.tool})
+				_, err := a.Execute(ctx, tool.Call{Name: c.tool})
 				switch {
 				case c.tool == "again" && err != nil:
 					t.Error(err)
@@ -106,7 +106,7 @@ func TestCancelLost(t *testing.T) { //nolint:paralleltest // bubbles are alone
 		returned := make(chan struct{})
 		go func() {
 			defer close(returned)
-			_, _ = a.Host.Execute(ctx, tool.Call{Name: "waits"})
+			_, _ = a.Execute(ctx, tool.Call{Name: "waits"})
 		}()
 		<-begun
 		lost := p.loseOne(func(toServer bool, _ string) bool { return toServer })

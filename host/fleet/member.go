@@ -22,10 +22,10 @@ const (
 
 // member is a start of another host, as this one knows it.
 type member struct {
-	fleet *Fleet
-	id    string
-	host  string // what it calls itself, fit to be shown
-	key   string
+	directory *directory
+	id        string
+	host      string // what it calls itself, fit to be shown
+	key       string
 	// public is the instance's public key.
 	public []byte
 	life   context.Context // until it is gone
@@ -35,7 +35,7 @@ type member struct {
 	left      atomic.Bool   // it has left, and takes no calls but answers those that it has
 	latency   atomic.Int64  // a moving average, in nanoseconds
 	compiling time.Duration // of what it shares, in the reading that is under way; its goroutine's own
-	poke      chan struct{}
+	changed   signal        // what it shares may have, or the line to it is lost
 	synced    chan struct{} // closed when what it shares was read, or could not be, for the first time
 	once      sync.Once
 
@@ -79,14 +79,6 @@ func (m *member) release(ended int32) {
 	}
 }
 
-// wake has the member's goroutine look at what the host shares.
-func (m *member) wake() {
-	select {
-	case m.poke <- struct{}{}:
-	default:
-	}
-}
-
 func (m *member) ready() { m.once.Do(func() { close(m.synced) }) }
 
 // leave ends what this host has of the other one. The directory's lock is held.
@@ -101,37 +93,36 @@ func (m *member) leave(why error) {
 
 // hear takes an announcement that anybody may have sent. It returns its instance, if it is of a
 // known host.
-func (f *Fleet) hear(data []byte) *member {
+func (d *directory) hear(data []byte) *member {
 	a, err := parseAnnouncement(data)
 	if err != nil {
 		return nil
 	}
 	id := a.id()
-	if id == f.self.ID() {
+	if id == d.self.ID() {
 		return nil
 	}
-	peer, _, known := f.settings.Load().peerOf(a.Key)
-	d := &f.directory
+	c := d.settings.Load()
+	p, known := c.known[a.Key]
 	d.mu.Lock()
 	m := d.members[id]
 	stale := d.repeated(m, a)
-	full := m == nil && d.full(a.Key, a.Key == f.settings.Load().Key.public)
+	full := m == nil && d.full(a.Key, a.Key == c.Key.public)
 	d.mu.Unlock()
 	switch {
 	case stale: // repeated, by whomever
 		return nil
 	case !known:
-		d.stranger(a, data, f.log)
+		d.stranger(a, data)
 		return nil
 	case full || !a.signed(data):
 		return nil
 	}
-	return f.update(id, peer, a)
+	return d.update(id, p.name, a)
 }
 
 // update takes what a known host has said.
-func (f *Fleet) update(id, peer string, a *announcement) *member {
-	d := &f.directory
+func (d *directory) update(id, peer string, a *announcement) *member {
 	d.mu.Lock()
 	m := d.members[id]
 	if d.closed || d.repeated(m, a) || m != nil && a.Key != m.key || m == nil && a.Leaving {
@@ -141,31 +132,31 @@ func (f *Fleet) update(id, peer string, a *announcement) *member {
 	isNew := m == nil
 	if isNew {
 		m = &member{
-			fleet: f, id: id, host: a.cleanName(), key: a.Key, public: a.Instance, said: a,
-			poke: make(chan struct{}, 1), synced: make(chan struct{}),
+			directory: d, id: id, host: a.cleanName(), key: a.Key, public: a.Instance, said: a,
+			changed: newSignal(), synced: make(chan struct{}),
 		}
-		m.life, m.end = context.WithCancel(f.life)
+		m.life, m.end = context.WithCancel(d.life)
 		d.members[id] = m
-		d.known.Store(int32(len(d.members))) //nolint:gosec // at most maxMembers
-		m.timer = time.AfterFunc(silence(a.every()), func() { f.probe(m) })
-		f.log.Info("a host has joined the fleet", "host", m.host, "instance", id, "version", a.Version)
+		d.others.Store(int32(len(d.members))) //nolint:gosec // at most maxMembers
+		m.timer = time.AfterFunc(silence(a.every()), func() { d.probe(m) })
+		d.log.Info("a host has joined the fleet", "host", m.host, "instance", id, "version", a.Version)
 	}
 	before := m.said
-	m.peer, m.said, m.heard, m.asked, m.skew, m.refused = peer, a, time.Now(), time.Time{}, a.Time.Sub(f.now()), a.foreign()
+	m.peer, m.said, m.heard, m.asked, m.skew, m.refused = peer, a, time.Now(), time.Time{}, a.Time.Sub(d.now()), a.foreign()
 	if m.late {
 		m.late = false
-		f.log.Info("a host of the fleet is heard of again", "host", m.host)
+		d.log.Info("a host of the fleet is heard of again", "host", m.host)
 	}
 	if a.Leaving {
 		l := m.line
 		m.line = nil
-		f.drop(m, "it has left")
+		d.drop(m, "it has left")
 		if m.line = l; l != nil {
 			m.left.Store(true)
 			m.release(0)
 		}
 		d.mu.Unlock()
-		f.gone(m)
+		d.gone(m)
 		return nil
 	}
 	m.timer.Reset(silence(a.every()))
@@ -173,39 +164,38 @@ func (f *Fleet) update(id, peer string, a *announcement) *member {
 		m.hurry()
 	}
 	if m.line != nil {
-		m.line.listen(f.denied())
+		m.line.listen(d.denied())
 	}
 	if isNew {
 		if m.refused != "" {
-			f.log.Warn("a host of the fleet is not used", "host", m.host, "why", m.refused)
+			d.log.Warn("a host of the fleet is not used", "host", m.host, "why", m.refused)
 		}
-		f.background(m.follow)
+		d.background(func() { d.mounts.follow(m) })
 	}
 	if isNew || before.Revision != a.Revision {
-		m.wake()
+		m.changed.send()
 	}
 	d.mu.Unlock()
 	if before.Draining != a.Draining {
-		f.mounts.refit(m)
+		d.mounts.refit(m)
 	}
-	f.bell.ring()
+	d.bell.ring()
 	return m
 }
 
 // probe asks a host that was silent whether it is there.
-func (f *Fleet) probe(m *member) {
+func (d *directory) probe(m *member) {
 	ctx, cancel := context.WithTimeout(m.life, probeTime)
 	defer cancel()
 	begin := time.Now()
-	d := &f.directory
 	d.mu.Lock()
 	if m.asked.IsZero() {
 		m.asked = begin
 	}
 	d.mu.Unlock()
-	msg, err := f.nc.RequestWithContext(ctx, instanceSubject+m.id+".ping", nil)
+	msg, err := d.nc.RequestWithContext(ctx, instanceSubject+m.id+".ping", nil)
 	if err == nil {
-		if f.hear(msg.Data) == m {
+		if d.hear(msg.Data) == m {
 			return
 		}
 		err = errMalformed
@@ -215,40 +205,20 @@ func (f *Fleet) probe(m *member) {
 	switch {
 	case m.heard.After(begin): // it was heard of meanwhile
 	case errors.Is(err, nats.ErrNoResponders):
-		dropped = f.drop(m, "it has lost its connection")
+		dropped = d.drop(m, "it has lost its connection")
 	case time.Since(m.asked) > goneAfter:
-		dropped = f.drop(m, fmt.Sprintf("nothing was heard of it for %v", time.Since(m.heard).Round(time.Millisecond)))
+		dropped = d.drop(m, fmt.Sprintf("nothing was heard of it for %v", time.Since(m.heard).Round(time.Millisecond)))
 	case m.life.Err() != nil: // it is gone
 	default:
-		if !m.late && f.nc.IsConnected() {
+		if !m.late && d.nc.IsConnected() {
 			m.late = true
-			f.log.Warn("a host of the fleet does not answer", "host", m.host)
+			d.log.Warn("a host of the fleet does not answer", "host", m.host)
 		}
 		// It may have taken the whole time, or none if this host has no connection.
 		m.timer.Reset(max(probeTime-time.Since(begin), probeTime/4))
 	}
 	d.mu.Unlock()
 	if dropped {
-		f.gone(m)
+		d.gone(m)
 	}
-}
-
-// drop forgets a host that is gone, and ends the links to and from it; gone does the rest. It returns false if the host
-// was not there. The directory's lock is held.
-func (f *Fleet) drop(m *member, why string) bool {
-	if !f.directory.drop(m, why) {
-		return false
-	}
-	f.visits.dismiss(m.id)
-	f.log.Info("a host has left the fleet", "host", m.host, "instance", m.id, "why", why)
-	return true
-}
-
-// gone takes back what came with hosts that were dropped.
-func (f *Fleet) gone(all ...*member) {
-	for _, m := range all {
-		f.routes.missed(m.id)
-		f.mounts.withdraw(m)
-	}
-	f.bell.ring()
 }

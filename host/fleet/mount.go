@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/mod/semver"
 
-	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/fleet/durable"
 	"github.com/toolhost/toolhost/host/internal/checked"
 )
@@ -47,10 +45,9 @@ type version struct {
 
 // mounts is what other hosts share that this one mounts: it provides it to the registry.
 type mounts struct {
-	host      *host.Host
-	settings  *atomic.Pointer[configured]
+	*node
 	directory *directory
-	changes   chan struct{}
+	changes   signal
 
 	compiling sync.Mutex // held while a schema is compiled
 

@@ -39,13 +39,13 @@ func (m *member) measure(took time.Duration) {
 // place chooses the host of a call and counts the call there. It waits a little for one that can be
 // reached. The caller subtracts the call from the host's calls.
 func (r *remoteCall) place(ctx context.Context, but *member) (*offer, *line, error) {
-	f := r.fleet
+	s := r.routes
 	var limit <-chan time.Time
 	var last error
 	for {
-		changed := f.bell.rung()
+		changed := s.bell.rung()
 		o, l, err := r.choose(but)
-		if l != nil && r.careful && f.lostSince(l.reconnects) {
+		if l != nil && r.careful && s.lostSince(l.reconnects) {
 			l.fail(errConnection)
 			o.member.forget(l)
 			l = nil
@@ -62,15 +62,13 @@ func (r *remoteCall) place(ctx context.Context, but *member) (*offer, *line, err
 				return nil, nil, r.gaveUp(ctx)
 			}
 			last = err
-		case err != nil && tool.AsError(err).Code != tool.CodeUnavailable, but != nil, err != nil && r.final(err):
+		case err != nil && tool.AsError(err).Code != tool.CodeUnavailable, but != nil, errors.Is(err, errStateLost):
 			return nil, nil, err
 		default:
 			last = err
 		}
 		if limit == nil {
-			timer := time.NewTimer(reachTime)
-			defer timer.Stop()
-			limit = timer.C
+			limit = time.After(reachTime)
 		}
 		select {
 		case <-changed:
@@ -82,25 +80,20 @@ func (r *remoteCall) place(ctx context.Context, but *member) (*offer, *line, err
 	}
 }
 
-var (
-	errStateLost = errors.New("the state is lost")
-	errNoHost    = errors.New("no host takes calls")
-)
-
-// final reports whether waiting does not help.
-func (*remoteCall) final(err error) bool { return errors.Is(err, errStateLost) }
+// errStateLost is the cause of an error that waiting does not help.
+var errStateLost = errors.New("the state is lost")
 
 // choose chooses the host of a call among those that are there now, and counts the call there. Without a line, one has
 // to be made.
 func (r *remoteCall) choose(but *member) (*offer, *line, error) {
-	f := r.fleet
-	if t := f.mounts.tool(r.call.Name); t != nil {
+	s := r.routes
+	if t := s.mounts.tool(r.call.Name); t != nil {
 		r.tool = t
 	}
-	f.routes.mu.Lock()
-	defer f.routes.mu.Unlock()
-	f.directory.mu.Lock()
-	defer f.directory.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.directory.mu.Lock()
+	defer s.directory.mu.Unlock()
 	o, err := r.better(but)
 	if err != nil {
 		return nil, nil, err
@@ -114,17 +107,16 @@ func (r *remoteCall) choose(but *member) (*offer, *line, error) {
 // better returns one of the hosts that can take the call, the better one of two. The locks of routes and of the
 // directory are held.
 func (r *remoteCall) better(but *member) (*offer, error) {
-	s := &r.fleet.routes
+	s := r.routes
 	v := r.tool.versions[0]
 	key := bondKey{r.call.Session, v.offers[0].Plugin}
 	if b := s.bonds[key]; b != nil && b.id != "" && v.offers[0].Keeps && r.on == "" {
 		bound := s.bonded(b)
 		if bound == nil {
 			b.id, b.losses = "", b.losses+1
-			e := tool.Errorf(tool.CodeUnavailable, "the state that the session had in plugin %s is lost with host %s", key.plugin, b.host)
-			e.Tool, e.Plugin, e.Stage, e.Err = r.call.Name, Owner, tool.StageExecute, errStateLost
-			e.Hint = "begin again what was begun in this session: the next call starts without state"
-			return nil, e
+			return nil, tool.Errorf(tool.CodeUnavailable, "the state that the session had in plugin %s is lost with host %s", key.plugin, b.host).
+				Of(r.call.Name, Owner).At(tool.StageExecute).Because(errStateLost).
+				Try("begin again what was begun in this session: the next call starts without state")
 		}
 		for _, version := range r.tool.versions {
 			for _, o := range version.offers {
@@ -167,7 +159,7 @@ func (r *remoteCall) candidates(v *version, but *member) []*offer {
 	var named []*member
 	if r.on != "" {
 		offers = nil
-		if named = r.fleet.directory.named(r.on); severalOwners(named) {
+		if named = r.routes.directory.named(r.on); severalOwners(named) {
 			return nil
 		}
 		for _, version := range r.tool.versions {
@@ -223,13 +215,13 @@ func (m *member) cost() float64 {
 func (r *remoteCall) noHost(v *version) error {
 	why := "each host that shares it drains, and takes no new calls"
 	switch {
-	case r.on != "" && severalOwners(r.fleet.directory.named(r.on)):
+	case r.on != "" && severalOwners(r.routes.directory.named(r.on)):
 		why = "hosts with different keys are called " + r.on + ": use the instance, which toolhost fleet --json shows"
 	case r.on != "":
 		why = "host " + r.on + " does not share it, or takes no calls"
 	case v.reason != "":
 		why = v.reason
-	case !r.fleet.nc.IsConnected():
+	case !r.routes.nc.IsConnected():
 		why = "the connection to the NATS server is lost"
 	}
 	return noHost(r.call.Name, why)
@@ -237,6 +229,6 @@ func (r *remoteCall) noHost(v *version) error {
 
 func noHost(name, why string) error {
 	return tool.Errorf(tool.CodeUnavailable, "no host of the fleet can run %s: %s", name, why).Of(name, Owner).
-		At(tool.StageExecute).NeverSent().Because(errNoHost).Try("try again later").
+		At(tool.StageExecute).NeverSent().Try("try again later").
 		Fix("toolhost fleet shows the hosts, and toolhost fleet tools the tools")
 }

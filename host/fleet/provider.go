@@ -14,8 +14,8 @@ import (
 )
 
 // List implements [tool.Provider].
-func (f *Fleet) List(ctx context.Context) ([]tool.Definition, error) {
-	all, err := f.ListChecked(ctx)
+func (s *mounts) List(ctx context.Context) ([]tool.Definition, error) {
+	all, err := s.ListChecked(ctx)
 	out := make([]tool.Definition, len(all))
 	for i, d := range all {
 		out[i] = d.Get().Clone()
@@ -24,11 +24,7 @@ func (f *Fleet) List(ctx context.Context) ([]tool.Definition, error) {
 }
 
 // ListChecked is List for the registry of this host.
-func (f *Fleet) ListChecked(context.Context) ([]*checked.Definition, error) {
-	return f.mounts.list(), nil
-}
-
-func (s *mounts) list() []*checked.Definition {
+func (s *mounts) ListChecked(context.Context) ([]*checked.Definition, error) {
 	s.fitAll()
 	s.mu.Lock()
 	all := make([]*checked.Definition, 0, len(s.tools))
@@ -51,7 +47,7 @@ func (s *mounts) list() []*checked.Definition {
 	s.mu.Lock()
 	s.shadowed = shadowed
 	s.mu.Unlock()
-	return all
+	return all, nil
 }
 
 // unshadow lists the tools again if a tool of the host that had the name of one is gone.
@@ -86,16 +82,13 @@ func (s *mounts) notifySoon() {
 		defer s.mu.Unlock()
 		if s.untold && !s.closed {
 			s.untold = false
-			select {
-			case s.changes <- struct{}{}:
-			default:
-			}
+			s.changes.send()
 		}
 	})
 }
 
-// told says that the registry is about to list the tools.
-func (s *mounts) told() {
+// toBeListed says that the registry is about to list the tools.
+func (s *mounts) toBeListed() {
 	s.fitAll()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,12 +108,10 @@ func (s *mounts) close() {
 }
 
 // Changes implements [tool.Notifier].
-func (f *Fleet) Changes() <-chan struct{} { return f.mounts.changes }
+func (s *mounts) Changes() <-chan struct{} { return s.changes }
 
 // CountTools returns how many of the mounted tools are used.
-func (f *Fleet) CountTools() int { return f.mounts.count() }
-
-func (s *mounts) count() int {
+func (s *mounts) CountTools() int {
 	s.fitAll()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,9 +125,7 @@ func (s *mounts) count() int {
 }
 
 // Tools returns the mounted tools, sorted by name, and those that could be.
-func (f *Fleet) Tools() []ToolStatus { return f.mounts.status() }
-
-func (s *mounts) status() []ToolStatus {
+func (s *mounts) Tools() []ToolStatus {
 	s.fitAll()
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,9 +17,11 @@ import (
 // queue is the host's part in the queue of durable calls. It is opened when a rule is durable, or [Config.Queue] is set,
 // which makes what is missing of it on the server; by a host that only shares tools, when it is there.
 type queue struct {
-	calls atomic.Pointer[durable.Calls] // nil: it is not open
-	wake  chan struct{}
-	turn  chan struct{} // has a token while it is opened
+	*presence
+	mounts   *mounts
+	calls    atomic.Pointer[durable.Calls] // nil: it is not open
+	openSoon signal
+	turn     chan struct{} // has a token while it is opened
 
 	mu     sync.Mutex
 	err    error     // why it is not open
@@ -37,21 +39,6 @@ const (
 	openAgain = 30 * time.Second
 )
 
-func newQueue() queue { return queue{wake: make(chan struct{}, 1), turn: make(chan struct{}, 1)} }
-
-func (q *queue) rouse() {
-	select {
-	case q.wake <- struct{}{}:
-	default:
-	}
-}
-
-func (q *queue) drain(on bool) {
-	if c := q.calls.Load(); c != nil {
-		c.Drain(on)
-	}
-}
-
 // close gives running calls back that may run again, if ctx ends before they have.
 func (q *queue) close(ctx context.Context) {
 	q.turn <- struct{}{}
@@ -68,10 +55,9 @@ func (q *queue) close(ctx context.Context) {
 	_ = c.Close(ctx) // the calls say how they ended
 }
 
-// openQueue returns the durable calls, and opens the queue if it is not open. Makes says whether it
+// open returns the durable calls, and opens the queue if it is not open. Makes says whether it
 // makes on the server what is missing.
-func (f *Fleet) openQueue(ctx context.Context, makes bool) (*durable.Calls, error) {
-	q := &f.queue
+func (q *queue) open(ctx context.Context, makes bool) (*durable.Calls, error) {
 	if c := q.calls.Load(); c != nil {
 		return c, nil
 	}
@@ -92,15 +78,15 @@ func (f *Fleet) openQueue(ctx context.Context, makes bool) (*durable.Calls, erro
 	q.mu.Unlock()
 	switch {
 	case closed:
-		return nil, unsent(tool.CodeUnavailable, "the host leaves its fleet")
+		return nil, tool.Errorf(tool.CodeUnavailable, "the host leaves its fleet").NeverSent()
 	case err != nil:
 		return nil, err
-	case !f.nc.IsConnected():
-		return nil, unsent(tool.CodeUnavailable, "the connection to the NATS server is lost")
+	case !q.nc.IsConnected():
+		return nil, tool.Errorf(tool.CodeUnavailable, "the connection to the NATS server is lost").NeverSent()
 	}
 	open, cancel := context.WithTimeout(ctx, openTime)
 	defer cancel()
-	c, err := durable.Open(open, f.queueConfig(!makes))
+	c, err := durable.Open(open, q.config(!makes))
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if err != nil {
@@ -110,45 +96,41 @@ func (f *Fleet) openQueue(ctx context.Context, makes bool) (*durable.Calls, erro
 		return nil, err
 	}
 	q.err = nil
-	c.Drain(f.draining.Load())
+	c.Drain(q.draining.Load())
 	q.calls.Store(c)
-	c.Drain(f.draining.Load()) // which may have changed just now
+	c.Drain(q.draining.Load()) // which may have changed just now
 	return c, nil
 }
 
-func (f *Fleet) queueConfig(existing bool) durable.Config {
-	c := f.settings.Load()
+func (q *queue) config(existing bool) durable.Config {
+	c := q.settings.Load()
 	return durable.Config{
-		Conn: f.nc, Host: f.host, Key: c.Key, Name: c.Name, Existing: existing, Log: f.log, Now: f.now,
+		Conn: q.nc, Host: q.host, Key: c.Key, Name: c.Name, Existing: existing, Log: q.log, Now: q.now,
 		Lapse: c.Lapse,
-		Peers: f.queuePeers, Accept: f.queueAccept, Find: f.queueFind, Repeatable: f.queueRepeats,
-		Track: func() func() {
-			f.serving.Add(1)
-			return f.served
-		},
+		Peers: q.peers, Accept: q.accept, Find: q.find, Repeatable: q.repeats,
+		Track: q.serve,
 	}
 }
 
-// queuePeers returns the hosts that are known.
-func (f *Fleet) queuePeers() map[string]durable.Peer {
-	c := f.settings.Load()
-	out := map[string]durable.Peer{c.Key.Public(): {Share: c.Share, Mount: c.Mount}}
-	for name, p := range c.Peers {
-		out[p.Key] = durable.Peer{Name: name, Share: p.shares(&c.Config), Mount: p.mounts(&c.Config)}
+// peers returns the hosts that are known.
+func (q *queue) peers() map[string]durable.Peer {
+	out := map[string]durable.Peer{}
+	for key, p := range q.settings.Load().known {
+		out[key] = durable.Peer{Name: p.name, Share: p.Share, Mount: p.Mount}
 	}
 	return out
 }
 
-func (f *Fleet) queueAccept(by durable.Caller) ([]host.SessionOption, error) {
-	if accept := f.settings.Load().Accept; accept != nil {
+func (q *queue) accept(by durable.Caller) ([]host.SessionOption, error) {
+	if accept := q.settings.Load().Accept; accept != nil {
 		return accept(Caller(by))
 	}
 	return nil, nil
 }
 
-// queueFind returns the version of a mounted tool that its rule chooses.
-func (f *Fleet) queueFind(name string) (durable.Target, error) {
-	t := f.mounts.tool(name)
+// find returns the version of a mounted tool that its rule chooses.
+func (q *queue) find(name string) (durable.Target, error) {
+	t := q.mounts.tool(name)
 	if t == nil {
 		return durable.Target{}, notShared(name)
 	}
@@ -161,53 +143,50 @@ func (f *Fleet) queueFind(name string) (durable.Target, error) {
 	}, nil
 }
 
-// queueRepeats reports whether the operator says of a tool of this host that it may run again.
-func (f *Fleet) queueRepeats(name string) bool {
-	return f.settings.Load().ruleOf(name).Durable == durable.AtLeastOnce
+// repeats reports whether the operator says of a tool of this host that it may run again.
+func (q *queue) repeats(name string) bool {
+	return q.settings.Load().ruleOf(name).Durable == durable.AtLeastOnce
 }
 
-// followQueue opens the queue as soon as it can be, and says once why it cannot. A host that only shares does not
+// follow opens the queue as soon as it can be, and says once why it cannot. A host that only shares does not
 // ask a server again that has refused it, before it is told of a call or has another connection.
-func (f *Fleet) followQueue() {
+func (q *queue) follow() {
 	var used atomic.Bool // there are durable calls in this fleet
-	nudged, err := f.nc.Subscribe(durable.Nudges, func(*nats.Msg) {
+	nudged, err := q.nc.Subscribe(durable.Nudges, func(*nats.Msg) {
 		used.Store(true)
-		f.queue.rouse()
+		q.openSoon.send()
 	})
 	if err != nil {
 		return // the connection is closed
 	}
 	defer nudged.Unsubscribe() //nolint:errcheck // the connection may be closed
 	said := ""
-	for f.queue.calls.Load() == nil {
-		c := f.settings.Load()
+	for q.calls.Load() == nil {
+		c := q.settings.Load()
 		refused := false
-		if makes := c.makesQueue(); f.nc.IsConnected() && (makes || c.sharesAny()) {
-			_, err := f.openQueue(f.life, makes)
-			refused = err != nil && !makes && aboutQueue(f.nc.LastError())
-			if err != nil && f.life.Err() == nil && (makes || refused && used.Load()) && err.Error() != said {
+		if makes := c.makesQueue(); q.nc.IsConnected() && (makes || c.sharesAny()) {
+			_, err := q.open(q.life, makes)
+			refused = err != nil && !makes && aboutQueue(q.nc.LastError())
+			if err != nil && q.life.Err() == nil && (makes || refused && used.Load()) && err.Error() != said {
 				said = err.Error()
 				text := "the tools whose rule is durable cannot be called"
 				if !makes {
 					text = "the durable calls of other hosts do not run here"
 				}
-				f.log.Warn(text, "error", err)
+				q.log.Warn(text, "error", err)
 			}
-			if !f.pause(openPause) {
+			if !pause(q.life, openPause) {
 				return
 			}
 		}
-		again := time.NewTimer(openAgain)
-		if refused {
-			again.Stop()
+		var again <-chan time.Time
+		if !refused {
+			again = time.After(openAgain)
 		}
 		select {
-		case <-f.queue.wake:
-		case <-again.C:
-		case <-f.life.Done():
-		}
-		again.Stop()
-		if f.life.Err() != nil {
+		case <-q.openSoon:
+		case <-again:
+		case <-q.life.Done():
 			return
 		}
 	}
@@ -226,16 +205,16 @@ type QueueStatus struct {
 }
 
 // Queue returns how the queue of durable calls is. It asks no server.
-func (f *Fleet) Queue() QueueStatus {
-	if c := f.queue.calls.Load(); c != nil {
+func (q *queue) Queue() QueueStatus {
+	if c := q.calls.Load(); c != nil {
 		return QueueStatus{Open: true, Stats: c.Stats()}
 	}
-	f.queue.mu.Lock()
-	defer f.queue.mu.Unlock()
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	var out QueueStatus
-	if c := f.settings.Load(); c.makesQueue() {
-		if out.Reason = "it has not been opened yet"; f.queue.err != nil {
-			out.Reason = f.queue.err.Error()
+	if c := q.settings.Load(); c.makesQueue() {
+		if out.Reason = "it has not been opened yet"; q.err != nil {
+			out.Reason = q.err.Error()
 		}
 	}
 	return out

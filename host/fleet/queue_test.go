@@ -79,7 +79,7 @@ func TestDurableCall(t *testing.T) {
 	if got := a.DurableMode("slow"); got != durable.AtMostOnce {
 		t.Errorf("it is %q", got)
 	}
-	if _, err := a.Host.Execute(t.Context(), tool.Call{Name: "slow"}); tool.CodeOf(err) != tool.CodePermissionDenied {
+	if _, err := a.Execute(t.Context(), tool.Call{Name: "slow"}); tool.CodeOf(err) != tool.CodePermissionDenied {
 		t.Errorf("without the capability: %v", err)
 	}
 	alice := a.Session(host.WithCaller(host.Caller{Name: "alice"}), host.WithGrants("net"))
@@ -192,7 +192,7 @@ func TestDurableCallsHoldNoSlots(t *testing.T) {
 			<-release // as one who is slow to read the ID
 		}})
 		waiting.Go(func() {
-			if res, err := a.Host.Execute(ctx, tool.Call{Name: "slow"}); err != nil || res.Text() != "late" {
+			if res, err := a.Execute(ctx, tool.Call{Name: "slow"}); err != nil || res.Text() != "late" {
 				t.Errorf("%v %v", res.Text(), err)
 			}
 		})
@@ -205,7 +205,7 @@ func TestDurableCallsHoldNoSlots(t *testing.T) {
 	if got := a.text(t, "quick"); got != "now" {
 		t.Errorf("got %q", got)
 	}
-	if _, err := a.Host.Execute(t.Context(), tool.Call{Name: "fails"}); tool.CodeOf(err) != tool.CodeCrashed || !strings.Contains(err.Error(), "host b") {
+	if _, err := a.Execute(t.Context(), tool.Call{Name: "fails"}); tool.CodeOf(err) != tool.CodeCrashed || !strings.Contains(err.Error(), "host b") {
 		t.Errorf("it fails with %v", err)
 	}
 	close(release)
@@ -222,7 +222,7 @@ func TestDurableCallWithoutJetStream(t *testing.T) {
 	join(t, s.config("b", share("*")), says("one", "1"), says("two", "2"))
 	a := join(t, s.config("a", mount("*"), lasting(durable.AtMostOnce, "one")))
 	require.Eventually(t, "the tools", func() bool { return a.has("one") && a.has("two") })
-	_, err := a.Host.Execute(t.Context(), tool.Call{Name: "one"})
+	_, err := a.Execute(t.Context(), tool.Call{Name: "one"})
 	if e := tool.AsError(err); e.Code != tool.CodeUnavailable || !e.Unsent || e.Tool != "one" || !strings.Contains(e.OperatorHint, "-js") {
 		t.Errorf("%+v", e)
 	}
@@ -237,7 +237,7 @@ func TestDurableCallWithoutJetStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	require.Eventually(t, "it is not durable any more", func() bool {
-		res, err := a.Host.Execute(t.Context(), tool.Call{Name: "one"})
+		res, err := a.Execute(t.Context(), tool.Call{Name: "one"})
 		return err == nil && res.Text() == "1"
 	})
 }
@@ -265,7 +265,7 @@ func TestDurableCallOfHostThatLeaves(t *testing.T) {
 	call := func() chan string {
 		out := make(chan string, 1)
 		go func() {
-			res, err := a.Host.Execute(t.Context(), tool.Call{Name: "work"})
+			res, err := a.Execute(t.Context(), tool.Call{Name: "work"})
 			out <- fmt.Sprint(res.Text(), err)
 		}()
 		return out
@@ -325,7 +325,7 @@ func TestDurableCallWithPermissions(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, submittedID := submitted(t, t.Context())
-	res, err := a.Host.Execute(ctx, tool.Call{Name: "one"})
+	res, err := a.Execute(ctx, tool.Call{Name: "one"})
 	if err != nil || res.Text() != "1" || submittedID() == "" {
 		t.Errorf("%v %v", res.Text(), err)
 	}

@@ -30,36 +30,36 @@ const (
 )
 
 // follow reads what a host shares, whenever that has changed or the line to it is lost.
-func (m *member) follow() {
+func (s *mounts) follow(m *member) {
 	const firstPause, longestPause = 100 * time.Millisecond, 5 * time.Second
-	for pause := firstPause; ; {
+	for again := firstPause; ; {
 		select {
-		case <-m.poke:
+		case <-m.changed:
 		case <-m.life.Done():
 			return
 		}
 		begin := time.Now()
 		m.compiling = 0
-		err := m.sync(m.life)
+		err := s.sync(m.life, m)
 		m.attempted(err)
 		if err == nil { // one that has other schemas all the time has a fifth of the time at most
-			pause = firstPause
-			m.rest(min(4*m.compiling, time.Minute))
+			again = firstPause
+			pause(m.life, min(4*m.compiling, time.Minute))
 			continue
 		}
 		if m.life.Err() != nil {
 			return
 		}
-		m.fleet.log.Debug("what a host shares could not be read", "host", m.host, "error", err)
-		wait := pause
+		s.log.Debug("what a host shares could not be read", "host", m.host, "error", err)
+		wait := again
 		switch tool.CodeOf(err) {
 		case tool.CodeUnavailable, tool.CodeDeadlineExceeded:
 		default: // one that says nothing of use, at length, has a tenth of the time at most
-			wait = max(pause, min(10*time.Since(begin), time.Minute))
+			wait = max(again, min(10*time.Since(begin), time.Minute))
 		}
-		m.rest(wait)
-		pause = min(2*pause, longestPause)
-		m.wake()
+		pause(m.life, wait)
+		again = min(2*again, longestPause)
+		m.changed.send()
 	}
 }
 
@@ -68,96 +68,76 @@ type reading struct{ revision, epoch uint64 }
 
 // attempted takes how an attempt to read what the host shares has ended.
 func (m *member) attempted(err error) {
-	m.fleet.directory.mu.Lock()
+	m.directory.mu.Lock()
 	if m.unread = ""; err != nil {
 		m.unread = "what it shares could not be read: " + sanitize.Line(err.Error(), maxReason)
 	}
-	m.fleet.directory.mu.Unlock()
+	m.directory.mu.Unlock()
 	m.ready()
 }
 
-// rest waits, as long as the host is there.
-func (m *member) rest(d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-m.life.Done():
-	}
-}
-
 // sync brings the offers of a host up to date.
-func (m *member) sync(ctx context.Context) error {
-	f := m.fleet
-	c := f.settings.Load()
-	_, p, known := c.peerOf(m.key)
-	patterns := p.mounts(&c.Config)
-	f.directory.mu.Lock()
+func (s *mounts) sync(ctx context.Context, m *member) error {
+	c := s.settings.Load()
+	p, known := c.known[m.key]
+	s.directory.mu.Lock()
 	revision, usable, connected := m.said.Revision, m.usable(), m.line != nil
-	f.directory.mu.Unlock()
-	if !known || !usable || len(patterns) == 0 {
-		f.mounts.take(m, nil, reading{})
+	s.directory.mu.Unlock()
+	if !known || !usable || len(p.Mount) == 0 {
+		s.take(m, nil, reading{})
 		return nil
 	}
 	if connected && m.have == (reading{revision, c.epoch}) {
 		return nil
 	}
 	var in index
-	if err := m.read(ctx, indexOperation, struct{}{}, &in); err != nil {
+	if err := m.ask(ctx, indexOperation, struct{}{}, &in); err != nil {
 		return err
 	}
 	if len(in.Tools) > maxShared {
 		return tool.Errorf(tool.CodeResourceExhausted, "it shares %d tools, more than %d", len(in.Tools), maxShared)
 	}
 	wanted := map[string]shared{}
-	for _, s := range in.Tools {
-		if matches(patterns, s.Name) {
-			s.Plugin, s.Version = sanitize.Line(s.Plugin, maxLabelLength), sanitize.Line(s.Version, maxLabelLength)
-			wanted[s.Name] = s
+	for _, t := range in.Tools {
+		if matches(p.Mount, t.Name) {
+			t.Plugin, t.Version = sanitize.Line(t.Plugin, maxLabelLength), sanitize.Line(t.Version, maxLabelLength)
+			wanted[t.Name] = t
 		}
 	}
-	defs, err := m.definitions(ctx, wanted)
+	defs, err := s.definitions(ctx, m, wanted)
 	if err != nil {
 		return err
 	}
 	offers := make(map[string]*offer, len(wanted))
-	for name, s := range wanted {
-		if d := defs[s.Digest]; d != nil && d.Get().Name == name {
-			offers[c.Prefix+name] = &offer{s, m, d}
+	for name, t := range wanted {
+		if d := defs[t.Digest]; d != nil && d.Get().Name == name {
+			offers[c.Prefix+name] = &offer{t, m, d}
 		}
 	}
-	f.mounts.take(m, offers, reading{in.Revision, c.epoch})
+	s.take(m, offers, reading{in.Revision, c.epoch})
 	return nil
 }
 
-// read is ask with a bound of its own: to compile what was read may take long on a slow machine.
-func (m *member) read(ctx context.Context, operation string, request, answer any) error {
-	ctx, cancel := context.WithTimeout(ctx, syncTime)
-	defer cancel()
-	return m.ask(ctx, operation, request, answer)
-}
-
 // definitions returns those of tools, by their digests, and reads the ones that are not known.
-func (m *member) definitions(ctx context.Context, wanted map[string]shared) (map[string]*definition, error) {
-	f := m.fleet
+func (s *mounts) definitions(ctx context.Context, m *member, wanted map[string]shared) (map[string]*definition, error) {
 	out := map[string]*definition{}
 	byDigest := map[string]shared{}
-	f.mounts.mu.Lock()
-	for _, s := range wanted {
-		if d := f.mounts.defs[s.Digest]; d != nil {
-			out[s.Digest] = d
+	s.mu.Lock()
+	for _, t := range wanted {
+		if d := s.defs[t.Digest]; d != nil {
+			out[t.Digest] = d
 		} else {
-			byDigest[s.Digest] = s
+			byDigest[t.Digest] = t
 		}
 	}
-	f.mounts.mu.Unlock()
+	s.mu.Unlock()
 	size, budget := 0, schema.NewBudget(readingBudget)
 	missing := slices.Sorted(maps.Keys(byDigest))
 	left := 0
 	for len(missing) > 0 && ctx.Err() == nil {
 		var got definitionsAnswer
 		asked := missing[:min(len(missing), asksAtOnce)]
-		if err := m.read(ctx, definitionsOperation, definitionsRequest{asked}, &got); err != nil {
+		if err := m.ask(ctx, definitionsOperation, definitionsRequest{asked}, &got); err != nil {
 			return nil, err
 		}
 		before := len(missing)
@@ -167,13 +147,13 @@ func (m *member) definitions(ctx context.Context, wanted map[string]shared) (map
 				return false
 			}
 			size += len(text)
-			d, err := m.decode(byDigest[digest], text, budget)
+			d, err := s.decode(m, byDigest[digest], text, budget)
 			if errors.Is(err, schema.ErrBudget) {
 				left++
 				return true
 			}
 			if err != nil {
-				f.log.Warn("a tool of another host cannot be used", "host", m.host, "tool", byDigest[digest].Name, "error", err)
+				s.log.Warn("a tool of another host cannot be used", "host", m.host, "tool", byDigest[digest].Name, "error", err)
 				return true
 			}
 			out[digest] = &definition{Definition: d}
@@ -187,7 +167,7 @@ func (m *member) definitions(ctx context.Context, wanted map[string]shared) (map
 		}
 	}
 	if left > 0 {
-		f.log.Warn("tools of another host cannot be used: its schemas are too large together, and it should share less",
+		s.log.Warn("tools of another host cannot be used: its schemas are too large together, and it should share less",
 			"host", m.host, "tools", left)
 	}
 	return out, ctx.Err()
@@ -195,10 +175,10 @@ func (m *member) definitions(ctx context.Context, wanted map[string]shared) (map
 
 // decode is decodeDefinition of one host at a time, in turn: what one shares costs all of them together
 // no more than a processor, and the others their turn.
-func (m *member) decode(s shared, text json.RawMessage, budget *schema.Budget) (*checked.Definition, error) {
-	m.fleet.mounts.compiling.Lock()
-	defer m.fleet.mounts.compiling.Unlock()
+func (s *mounts) decode(m *member, t shared, text json.RawMessage, budget *schema.Budget) (*checked.Definition, error) {
+	s.compiling.Lock()
+	defer s.compiling.Unlock()
 	begin := time.Now()
 	defer func() { m.compiling += time.Since(begin) }()
-	return decodeDefinition(s, text, budget)
+	return decodeDefinition(t, text, budget)
 }

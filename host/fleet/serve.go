@@ -1,9 +1,11 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/toolhost/toolhost/host"
@@ -40,10 +42,10 @@ type guest struct {
 }
 
 // opened takes a request for a link, which anybody may have sent.
-func (f *Fleet) opened(data []byte, respond func([]byte) error) {
-	if o, a := f.checkOpening(data, respond); o != nil {
-		f.hear(o.About)
-		f.accept(o, a, respond)
+func (s *visits) opened(data []byte, respond func([]byte) error) {
+	if o, a := s.checkOpening(data, respond); o != nil {
+		s.directory.hear(o.About)
+		s.accept(o, a, respond)
 	}
 }
 
@@ -53,7 +55,7 @@ func refuse(respond func([]byte) error, code tool.Code, format string, args ...a
 
 // checkOpening reads a request for a link, and what its host says of itself; nil: it is not one of a host
 // that is known.
-func (f *Fleet) checkOpening(data []byte, respond func([]byte) error) (*link.Opening, *announcement) {
+func (s *visits) checkOpening(data []byte, respond func([]byte) error) (*link.Opening, *announcement) {
 	o, err := link.ParseOpening(data)
 	if err != nil {
 		return nil, nil
@@ -62,34 +64,34 @@ func (f *Fleet) checkOpening(data []byte, respond func([]byte) error) (*link.Ope
 	if err != nil {
 		return nil, nil
 	}
-	if _, _, known := f.settings.Load().peerOf(a.Key); !known {
-		f.directory.stranger(a, o.About, f.log)
-		refuse(respond, tool.CodePermissionDenied, "host %s does not know the key %s: add it under nats.peers there", f.settings.Load().Name, a.Key)
+	if _, known := s.settings.Load().known[a.Key]; !known {
+		s.directory.stranger(a, o.About)
+		refuse(respond, tool.CodePermissionDenied, "host %s does not know the key %s: add it under nats.peers there", s.settings.Load().Name, a.Key)
 		return nil, nil
 	}
 	if !a.signed(o.About) {
 		return nil, nil
 	}
 	if why := a.foreign(); why != "" {
-		f.hear(o.About)
-		refuse(respond, tool.CodeUnsupported, "host %s takes no calls of that version: %s", f.settings.Load().Name, why)
+		s.directory.hear(o.About)
+		refuse(respond, tool.CodeUnsupported, "host %s takes no calls of that version: %s", s.settings.Load().Name, why)
 		return nil, nil
 	}
 	return o, a
 }
 
 // accept makes a link that a known host has asked for, and serves it.
-func (f *Fleet) accept(o *link.Opening, a *announcement, respond func([]byte) error) {
-	v := f.visits.of(f, a)
+func (s *visits) accept(o *link.Opening, a *announcement, respond func([]byte) error) {
+	v := s.of(a)
 	if v == nil {
-		refuse(respond, tool.CodeResourceExhausted, "host %s has too many links", f.settings.Load().Name)
+		refuse(respond, tool.CodeResourceExhausted, "host %s has too many links", s.settings.Load().Name)
 		return
 	}
-	reconnects := f.nc.Stats().Reconnects
-	k, err := link.Accept(f.nc, f.self, a.Instance, o, respond)
+	reconnects := s.nc.Stats().Reconnects
+	k, err := link.Accept(s.nc, s.self, a.Instance, o, respond)
 	if err != nil {
 		if tool.CodeOf(err) != tool.CodeInvalidArguments { // a stranger's
-			f.log.Warn("a link could not be accepted", "host", a.Name, "error", err)
+			s.log.Warn("a link could not be accepted", "host", a.Name, "error", err)
 		}
 		v.mu.Lock()
 		v.linger()
@@ -101,7 +103,7 @@ func (f *Fleet) accept(o *link.Opening, a *announcement, respond func([]byte) er
 		_ = k.Close()
 		return
 	}
-	f.background(g.serve)
+	s.background(g.serve)
 }
 
 // serve answers the calls on the link until it ends.
@@ -115,15 +117,15 @@ func (g *guest) serve() {
 	})
 	defer unproven.Stop()
 	server := wire.Server{Provider: g, OnSessionEnded: func(_ context.Context, session string) { g.endSession(session) }}
-	err := server.Serve(g.fleet.life, g.link)
-	if err != nil && g.fleet.life.Err() == nil {
-		g.fleet.log.Debug("a link has ended", "host", g.called, "error", err)
+	err := server.Serve(g.visits.life, g.link)
+	if err != nil && g.visits.life.Err() == nil {
+		g.visits.log.Debug("a link has ended", "host", g.called, "error", err)
 	}
 	g.mu.Lock()
 	g.drop(g)
 	g.linger()
 	g.mu.Unlock()
-	g.fleet.bell.ring()
+	g.visits.bell.ring()
 }
 
 // List implements [tool.Provider]. What is shared is read by indexOperation.
@@ -135,104 +137,72 @@ func (*guest) Close(context.Context) error { return nil }
 // Execute implements [tool.Provider]: it runs a call of the other host. An error is a result with an
 // answer.
 func (g *guest) Execute(ctx context.Context, call tool.Call) (tool.Result, error) {
-	c := g.fleet.settings.Load()
-	peer, p, known := c.peerOf(g.key)
+	c := g.visits.settings.Load()
+	p, known := c.known[g.key]
 	if !known {
-		return failed(unsent(tool.CodePermissionDenied, "the host is not known here any more")), nil
+		return failed(tool.Errorf(tool.CodePermissionDenied, "the host is not known here any more").NeverSent()), nil
 	}
 	var out any
 	var err error
 	switch call.Name {
 	case indexOperation:
-		out = index{g.fleet.revision(), g.fleet.catalogue.Load().index(p.shares(&c.Config))}
+		out = index{g.visits.revision(), g.visits.catalogue.Load().index(p.Share)}
 	case definitionsOperation:
 		var in definitionsRequest
 		if err = json.Unmarshal(call.Arguments, &in); err == nil {
-			out = g.fleet.catalogue.Load().definitions(p.shares(&c.Config), in)
+			out = g.visits.catalogue.Load().definitions(p.Share, in)
 		}
 	case drainOperation:
 		var in drainRequest
 		if err = json.Unmarshal(call.Arguments, &in); err == nil {
-			if err = g.mayDrain(p); err == nil {
-				g.fleet.log.Info("another host has this one drain, or not", "host", g.called, "on", in.On)
-				g.fleet.setDraining(in.On)
+			if err = mayDrain(p); err == nil {
+				g.visits.log.Info("another host has this one drain, or not", "host", g.called, "on", in.On)
+				g.visits.drain(in.On)
 			}
 			out = struct{}{}
 		}
 	case drainedOperation:
-		if err = g.mayDrain(p); err == nil {
-			out = g.fleet.drainState(ctx)
+		if err = mayDrain(p); err == nil {
+			out = g.visits.drainState(ctx)
 		}
 	default:
-		return g.run(ctx, c, peer, p, call), nil
+		return g.run(ctx, c, p, call), nil
 	}
-	if err != nil {
-		return failed(err), nil
+	var text []byte
+	if err == nil {
+		text, err = json.Marshal(out)
 	}
-	text, err := json.Marshal(out)
 	if err != nil {
 		return failed(err), nil
 	}
 	return tool.Result{Structured: text}, nil
 }
 
-type drainRequest struct {
-	On bool `json:"on"`
-}
-
-// drainState is the answer to drainedOperation.
-type drainState struct {
-	Draining bool `json:"draining"`
-	Calls    int  `json:"calls"` // of other hosts, in progress
-}
-
-func (*guest) mayDrain(p Peer) error {
-	if p.Admin {
-		return nil
-	}
-	e := tool.Errorf(tool.CodePermissionDenied, "it does not let this host drain it")
-	e.OperatorHint = "set admin: true for this host's key under nats.peers there"
-	return e
-}
-
-func unsent(code tool.Code, format string, args ...any) *tool.Error {
-	e := tool.Errorf(code, format, args...)
-	e.Unsent = true
-	return e
-}
-
 // run runs a call of a tool.
-func (g *guest) run(ctx context.Context, c *configured, peer string, p Peer, call tool.Call) tool.Result {
-	f := g.fleet
-	t, there := f.catalogue.Load().tools[call.Name]
-	if !there || !matches(p.shares(&c.Config), call.Name) {
-		e := unsent(tool.CodeNotFound, "tool not found: %s is not shared with this host", call.Name)
-		e.Stage, e.Err = tool.StageResolve, tool.ErrNotFound
-		return failed(e)
+func (g *guest) run(ctx context.Context, c *configured, p namedPeer, call tool.Call) tool.Result {
+	t, there := g.visits.catalogue.Load().tools[call.Name]
+	if !there || !matches(p.Share, call.Name) {
+		return failed(tool.Errorf(tool.CodeNotFound, "tool not found: %s is not shared with this host", call.Name).
+			At(tool.StageResolve).NeverSent().Because(tool.ErrNotFound))
 	}
 	limit := c.maxCalls()
 	if n := g.paid.calls.Add(1); int(n) > limit {
 		g.paid.calls.Add(-1)
-		e := unsent(tool.CodeResourceExhausted, "%d calls of this host are in progress there, as many as may be", limit)
-		e.Stage, e.Hint, e.RetryAfter = tool.StageLimit, "try again later", tool.Duration(time.Second)
-		e.OperatorHint = "raise nats.max_calls there"
-		return failed(e)
+		e := tool.Errorf(tool.CodeResourceExhausted, "%d calls of this host are in progress there, as many as may be", limit)
+		e.RetryAfter = tool.Duration(time.Second)
+		return failed(e.At(tool.StageLimit).NeverSent().Try("try again later").Fix("raise nats.max_calls there"))
 	}
-	f.serving.Add(1)
-	defer func() {
-		g.paid.calls.Add(-1)
-		f.served()
-	}()
-	session, err := g.sessionOf(c, peer, &call)
+	defer g.visits.serve()()
+	defer g.paid.calls.Add(-1)
+	session, err := g.sessionOf(c, p.name, &call)
 	if err != nil {
 		e := *tool.AsError(err)
 		e.Unsent = true
 		return failed(&e)
 	}
-	if f.draining.Load() && (!t.Keeps || !holds(session, t.Plugin)) {
-		e := unsent(tool.CodeUnavailable, "it drains and takes no new calls")
-		e.Stage, e.Hint = tool.StageStart, "try again later"
-		return failed(e)
+	if g.visits.draining.Load() && (!t.Keeps || !slices.Contains(session.Plugins(), t.Plugin)) {
+		return failed(tool.Errorf(tool.CodeUnavailable, "it drains and takes no new calls").
+			At(tool.StageStart).NeverSent().Try("try again later"))
 	}
 	o := host.CallOptions{IdempotencyKey: call.IdempotencyKey}
 	reset := false
@@ -257,26 +227,4 @@ func (g *guest) run(ctx context.Context, c *configured, peer string, p Peer, cal
 	return res
 }
 
-// holds reports whether a plugin keeps state for the session.
-func holds(s *host.Session, plugin string) bool {
-	for _, name := range s.Plugins() {
-		if name == plugin {
-			return true
-		}
-	}
-	return false
-}
-
-func (c *Config) maxCalls() int {
-	if c.MaxCalls > 0 {
-		return c.MaxCalls
-	}
-	return defaultMaxCalls
-}
-
-// served counts a call of another host that has ended.
-func (f *Fleet) served() {
-	if f.serving.Add(-1) == 0 && f.draining.Load() {
-		f.bell.ring()
-	}
-}
+func (c *Config) maxCalls() int { return cmp.Or(max(c.MaxCalls, 0), defaultMaxCalls) }

@@ -46,7 +46,7 @@ func watch(t *testing.T, s *site) *watched {
 	w.shared(t, "only.b", 1, 1)
 	w.shared(t, "only.c", 1, 1)
 	go func() {
-		_, err := w.Host.Execute(t.Context(), tool.Call{Name: "waits"})
+		_, err := w.Execute(t.Context(), tool.Call{Name: "waits"})
 		w.ended <- err
 	}()
 	<-begun
@@ -81,7 +81,7 @@ func (w *watched) goes(t *testing.T, after time.Duration) {
 	w.since(t, "without its call", after)
 	require.Eventually(t, "its tools to be gone", func() bool { return !w.has("only.b") })
 	w.since(t, "without its tools", after+untold)
-	if _, err := w.Host.Execute(t.Context(), tool.Call{Name: "only.b"}); tool.CodeOf(err) != tool.CodeNotFound {
+	if _, err := w.Execute(t.Context(), tool.Call{Name: "only.b"}); tool.CodeOf(err) != tool.CodeNotFound {
 		t.Errorf("%v", err)
 	}
 }

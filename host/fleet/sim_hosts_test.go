@@ -107,14 +107,14 @@ func (s *simHosts) join(i int) error {
 		return err
 	}
 	h.Fleet = f
-	f.directory.known.Store(int32(s.spec.Hosts)) //nolint:gosec // far fewer
+	f.others.Store(int32(s.spec.Hosts)) //nolint:gosec // far fewer
 	for range s.spec.Tools {
 		h.versions[h.newTool(s.spec.Same)] = s.starts[i]
 	}
 	f.catalogue.Store(h.gather(s.spec.Properties, 2))
 	err = f.offer(func(data []byte, respond func([]byte) error) {
 		if o, a := f.checkOpening(data, respond); o != nil {
-			f.accept(o, a, respond)
+			f.visits.accept(o, a, respond)
 		}
 	})
 	if err != nil {
@@ -127,9 +127,10 @@ func (s *simHosts) join(i int) error {
 			select {
 			case state := <-states:
 				if state == nats.CONNECTED {
-					f.announceSoon()
+					f.announces.send()
 				} else {
-					f.disconnected()
+					f.directory.disconnected()
+					f.visits.disconnected()
 				}
 			case <-f.life.Done():
 				return
@@ -226,7 +227,7 @@ func (s *simHosts) change(h *simHost) {
 		h.versions[e.Tools[0]] = e.Version
 	}
 	h.catalogue.Store(h.gather(s.spec.Properties, h.catalogue.Load().revision+1))
-	h.announceSoon()
+	h.announces.send()
 	s.say(simReply{Event: e})
 }
 

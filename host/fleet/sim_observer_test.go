@@ -138,7 +138,7 @@ func (o *simObserver) whole(hosts int) bool {
 	f.directory.mu.Lock()
 	defer f.directory.mu.Unlock()
 	n := 0
-	for _, m := range f.directory.members {
+	for _, m := range f.members {
 		if m.line != nil && m.have.revision == m.said.Revision {
 			n++
 		}
@@ -148,13 +148,13 @@ func (o *simObserver) whole(hosts int) bool {
 
 // tools is how many tools the registry has when it knows of all changes; -1: it is about to be told of some.
 func (o *simObserver) tools() int {
-	o.fleet.mounts.fitAll()
+	o.fleet.fitAll()
 	o.fleet.mounts.mu.Lock()
 	defer o.fleet.mounts.mu.Unlock()
-	if o.fleet.mounts.untold {
+	if o.fleet.untold {
 		return -1
 	}
-	return len(o.fleet.mounts.tools)
+	return len(o.fleet.tools)
 }
 
 // sees reports whether the registry has the change.

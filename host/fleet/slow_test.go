@@ -68,7 +68,7 @@ func TestHostThatDoesNotRead(t *testing.T) {
 			late := false
 			require.Eventually(t, "the host to be gone", func() bool {
 				at := time.Now()
-				if _, err := a.Host.Execute(t.Context(), tool.Call{Name: "only.c"}); err != nil {
+				if _, err := a.Execute(t.Context(), tool.Call{Name: "only.c"}); err != nil {
 					t.Error(err)
 				}
 				slowest = max(slowest, time.Since(at))

@@ -143,7 +143,7 @@ func TestPartition(t *testing.T) {
 		at := time.Now()
 		require.Eventually(t, "the host to be gone", func() bool { return a.state("b") == "" && !a.has("only.b") })
 		t.Logf("%s: the host is gone after %v", cut.name, time.Since(at))
-		if _, err := a.Host.Execute(t.Context(), tool.Call{Name: "only.b"}); tool.CodeOf(err) != tool.CodeNotFound {
+		if _, err := a.Execute(t.Context(), tool.Call{Name: "only.b"}); tool.CodeOf(err) != tool.CodeNotFound {
 			t.Errorf("%v", err)
 		}
 		net.ip(cut.space, cut.end)

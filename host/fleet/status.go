@@ -77,29 +77,28 @@ type VersionStatus struct {
 }
 
 // Hosts returns the hosts of the fleet, this one first, the others sorted by name.
-func (f *Fleet) Hosts() []HostStatus {
-	c := f.settings.Load()
+func (d *directory) Hosts() []HostStatus {
+	c := d.settings.Load()
 	self := HostStatus{
-		Name: c.Name, Self: true, Key: c.Key.Public(), Instance: f.self.ID(), Version: cmp.Or(c.Version, host.Version), Labels: c.Labels,
-		State: HostReady, Tools: len(f.catalogue.Load().index(c.Share)),
+		Name: c.Name, Self: true, Key: c.Key.Public(), Instance: d.self.ID(), Version: cmp.Or(c.Version, host.Version), Labels: c.Labels,
+		State: HostReady, Tools: len(d.catalogue.Load().index(c.Share)),
 	}
-	own := f.load()
+	own := d.load()
 	self.Running, self.Waiting, self.Slots = own.Running, own.Waiting, own.Slots
-	if f.draining.Load() {
+	if d.draining.Load() {
 		self.State = HostDraining
 	}
-	if err := f.denied(); err != nil {
+	if err := d.denied(); err != nil {
 		self.Reason = "the NATS server refuses a subject: " + err.Error()
 	}
-	f.mounts.mu.Lock()
-	defer f.mounts.mu.Unlock()
-	d := &f.directory
+	d.mounts.mu.Lock()
+	defer d.mounts.mu.Unlock()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !f.nc.IsConnected() {
+	if !d.nc.IsConnected() {
 		self.State, self.Reason = HostLate, "it has no connection to the NATS server"
-		if d.lostBy != "" {
-			self.Reason += ": " + d.lostBy
+		if why, _ := d.lostBy.Load().(string); why != "" {
+			self.Reason += ": " + why
 		}
 	}
 	var out []HostStatus

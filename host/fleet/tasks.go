@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/toolhost/toolhost/host"
@@ -46,25 +47,19 @@ func (s *taskStore) Start(ctx context.Context, c task.Call) (task.Task, error) {
 		return s.Memory.Start(ctx, c)
 	}
 	c.ID = rand.Text()
-	run, begun := c.Run, make(chan struct{}, 1)
+	run, begun := c.Run, newSignal()
 	if run == nil {
 		run = func(ctx context.Context) (end task.End) {
 			end.Outcome, end.Result, end.Err = c.Session.CallWith(ctx, tool.Call{Name: c.Tool, Arguments: c.Arguments}, host.CallOptions{})
 			return end
 		}
 	}
-	tell := func() {
-		select {
-		case begun <- struct{}{}:
-		default:
-		}
-	}
 	c.Run = func(ctx context.Context) task.End {
-		defer tell()
-		ctx = WithSubmission(ctx, Submission{ID: c.ID, Told: func(string) { tell() }})
+		defer begun.send()
+		ctx = WithSubmission(ctx, Submission{ID: c.ID, Told: func(string) { begun.send() }})
 		if ask := task.AskerFrom(ctx); ask != nil {
 			ctx = task.WithAsker(ctx, func(ctx context.Context, question json.RawMessage) (json.RawMessage, error) {
-				tell()
+				begun.send()
 				return ask(ctx, question)
 			})
 		}
@@ -78,11 +73,9 @@ func (s *taskStore) Start(ctx context.Context, c task.Call) (task.Task, error) {
 	if err != nil {
 		return t, err
 	}
-	late := time.NewTimer(startTime)
-	defer late.Stop()
 	select {
 	case <-begun:
-	case <-late.C: // the task can be asked for all the same
+	case <-time.After(startTime): // the task can be asked for all the same
 	case <-ctx.Done():
 	}
 	if now, err := s.Memory.Get(ctx, c.Session, t.ID); err == nil {
@@ -107,8 +100,8 @@ func (s *taskStore) Get(ctx context.Context, session *host.Session, id string) (
 		return task.Task{}, callErr
 	}
 	out := task.Task{
-		ID: id, Tool: c.Tool, State: task.Working, Created: c.Submitted, Updated: latest(c.Submitted, c.Started, c.Ended),
-		TTL: taskTTL, Poll: taskPoll,
+		ID: id, Tool: c.Tool, State: task.Working, Created: c.Submitted, TTL: taskTTL, Poll: taskPoll,
+		Updated: slices.MaxFunc([]time.Time{c.Submitted, c.Started, c.Ended}, time.Time.Compare),
 	}
 	switch {
 	case c.State == durable.StateCanceled:
@@ -124,20 +117,11 @@ func (s *taskStore) Get(ctx context.Context, session *host.Session, id string) (
 	return out, nil
 }
 
-func latest(times ...time.Time) (out time.Time) {
-	for _, t := range times {
-		if t.After(out) {
-			out = t
-		}
-	}
-	return out
-}
-
 // find returns a durable call of the session's caller. Without a fleet, or a call of the caller's, the fleet
 // is nil.
 func (s *taskStore) find(ctx context.Context, session *host.Session, id string) (durable.Call, *Fleet, error) {
 	f, name := s.current(), session.Caller().Name
-	if f == nil || name == "" || f.queue.calls.Load() == nil && !f.settings.Load().makesQueue() {
+	if f == nil || name == "" || f.calls.Load() == nil && !f.settings.Load().makesQueue() {
 		return durable.Call{}, nil, nil
 	}
 	c, err := f.GetCall(ctx, id)

@@ -51,7 +51,7 @@ func TestRollingUpgradeOfPlugins(t *testing.T) {
 				default:
 				}
 				calls.Add(1)
-				if _, err := a.Host.Execute(t.Context(), tool.Call{Name: "versioned.count"}); err != nil {
+				if _, err := a.Execute(t.Context(), tool.Call{Name: "versioned.count"}); err != nil {
 					t.Error(err)
 					return
 				}

@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,10 +20,10 @@ type account struct {
 
 // visit is what this host keeps of one start of another host that calls here. It outlives links.
 type visit struct {
-	fleet *Fleet
-	id    string
-	key   string
-	paid  *account
+	visits *visits
+	id     string
+	key    string
+	paid   *account
 
 	mu       sync.Mutex
 	guests   []*guest
@@ -32,6 +33,10 @@ type visit struct {
 
 // visits are the hosts that call here.
 type visits struct {
+	*presence
+	directory *directory
+	queue     *queue
+
 	mu         sync.Mutex
 	closed     bool
 	byInstance map[string]*visit
@@ -50,7 +55,7 @@ type visitor struct {
 }
 
 // of returns the visit of an instance; nil: there are too many.
-func (s *visits) of(f *Fleet, a *announcement) *visit {
+func (s *visits) of(a *announcement) *visit {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	id := a.id()
@@ -64,11 +69,11 @@ func (s *visits) of(f *Fleet, a *announcement) *visit {
 			paid = new(account)
 			s.accounts[a.Key] = paid
 		}
-		if paid.visits >= maxStarts && a.Key != f.settings.Load().Key.public {
+		if paid.visits >= maxStarts && a.Key != s.settings.Load().Key.public {
 			return nil
 		}
 		paid.visits++
-		v = &visit{fleet: f, id: id, key: a.Key, paid: paid, sessions: map[sessionKey]*visitor{}}
+		v = &visit{visits: s, id: id, key: a.Key, paid: paid, sessions: map[sessionKey]*visitor{}}
 		s.byInstance[id] = v
 	}
 	return v
@@ -99,32 +104,31 @@ func (v *visit) admit(g *guest) bool {
 }
 
 func (v *visit) drop(g *guest) {
-	for i, other := range v.guests {
-		if other == g {
-			v.guests = append(v.guests[:i:i], v.guests[i+1:]...)
-			return
-		}
-	}
+	v.guests = slices.DeleteFunc(v.guests, func(other *guest) bool { return other == g })
 }
 
-// each does something with each visit, with the lock held.
-func (s *visits) each(do func(*visit)) {
+// hasLinks reports whether other hosts have links to this one.
+func (s *visits) hasLinks() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, v := range s.byInstance {
-		do(v)
+		v.mu.Lock()
+		n := len(v.guests)
+		v.mu.Unlock()
+		if n > 0 {
+			return true
+		}
 	}
+	return false
 }
 
-// any reports whether other hosts have links to this one.
-func (s *visits) any() bool {
-	found := false
-	s.each(func(v *visit) {
-		v.mu.Lock()
-		defer v.mu.Unlock()
-		found = found || len(v.guests) > 0
-	})
-	return found
+// disconnected ends the links that went over the connection.
+func (s *visits) disconnected() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, v := range s.byInstance {
+		v.dismiss(errConnection, func(g *guest) bool { return s.lostSince(g.reconnects) })
+	}
 }
 
 // close returns the visits; there are no more of them.
@@ -145,7 +149,7 @@ func (v *visit) linger() {
 
 // expire ends the sessions of a host that has not come back.
 func (v *visit) expire() {
-	all := &v.fleet.visits
+	all := v.visits
 	all.mu.Lock()
 	v.mu.Lock()
 	gone := len(v.guests) == 0
@@ -170,12 +174,10 @@ func (v *visit) expire() {
 // only its connection that is.
 func (s *visits) dismiss(id string) {
 	s.mu.Lock()
-	v := s.byInstance[id]
-	s.mu.Unlock()
-	if v == nil {
-		return
+	defer s.mu.Unlock()
+	if v := s.byInstance[id]; v != nil {
+		v.dismiss(errors.New("the host is gone"), func(*guest) bool { return true })
 	}
-	v.dismiss(errors.New("the host is gone"), func(*guest) bool { return true })
 }
 
 // dismiss ends those links that which reports.
@@ -257,8 +259,8 @@ func (g *guest) sessionOf(c *configured, peer string, call *tool.Call) (*host.Se
 	s = g.sessions[key]
 	if s == nil {
 		// Accept may have the host count several callers as one.
-		by = g.fleet.host.Session(append([]host.SessionOption{host.WithCaller(by)}, options...)...).Caller()
-		s = &visitor{base: g.fleet.host.Session(host.WithCaller(by))}
+		by = g.visits.host.Session(append([]host.SessionOption{host.WithCaller(by)}, options...)...).Caller()
+		s = &visitor{base: g.visits.host.Session(host.WithCaller(by))}
 		g.sessions[key] = s
 	}
 	s.session, s.epoch, s.used = s.base.With(options...), c.epoch, time.Now()

@@ -1,0 +1,97 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+type drainRequest struct {
+	On bool `json:"on"`
+}
+
+// drainState is the answer to drainedOperation.
+type drainState struct {
+	Draining bool `json:"draining"`
+	Calls    int  `json:"calls"` // of other hosts, in progress
+}
+
+// Drain has a host take no new calls, or take them again. Empty: this host. It returns when the
+// host has said so, not when its calls have ended.
+//
+// # Errors
+//
+// [tool.CodeNotFound] for a host that is not there; [tool.CodeAlreadyExists] if several have the name;
+// [tool.CodePermissionDenied] if it does not let this one drain it; [tool.CodeUnavailable].
+func (f *Fleet) Drain(ctx context.Context, name string, on bool) error {
+	m, err := f.one(name)
+	if err != nil {
+		return err
+	}
+	if m == nil {
+		f.drain(on)
+		return nil
+	}
+	return m.told(ctx, drainOperation, drainRequest{on}, new(struct{}))
+}
+
+// Drained returns when a host that drains has ended the calls of other hosts. Empty: this host.
+//
+// # Errors
+//
+// Those of [Fleet.Drain]; [tool.CodeCanceled] if it takes calls again; the context's end.
+func (f *Fleet) Drained(ctx context.Context, name string) error {
+	m, err := f.one(name)
+	if err != nil {
+		return err
+	}
+	for {
+		var now drainState
+		if m == nil {
+			now = f.drainState(ctx)
+		} else if err = m.told(ctx, drainedOperation, struct{}{}, &now); err != nil {
+			return err
+		}
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case !now.Draining:
+			return tool.Errorf(tool.CodeCanceled, "host %s takes calls again", cmp.Or(name, f.settings.Load().Name))
+		case now.Calls == 0:
+			return nil
+		}
+	}
+}
+
+// drainPoll bounds how long a host is asked to wait for the end of its calls before it answers.
+const drainPoll = 10 * time.Second
+
+// drainState returns how a host drains that does, as soon as it has no calls of other hosts any more,
+// or after a while.
+func (s *visits) drainState(ctx context.Context) drainState {
+	ctx, cancel := context.WithTimeout(ctx, drainPoll)
+	defer cancel()
+	s.bell.wait(ctx, func() bool { return s.serving.Load() == 0 || !s.draining.Load() })
+	return drainState{s.draining.Load(), int(s.serving.Load())}
+}
+
+// drain has the host take no new calls, or take them again.
+func (s *visits) drain(on bool) {
+	if s.draining.Swap(on) != on {
+		if c := s.queue.calls.Load(); c != nil {
+			c.Drain(on)
+		}
+		s.announces.send()
+		s.bell.ring()
+	}
+}
+
+func mayDrain(p namedPeer) error {
+	if p.Admin {
+		return nil
+	}
+	return tool.Errorf(tool.CodePermissionDenied, "it does not let this host drain it").
+		Fix("set admin: true for this host's key under nats.peers there")
+}

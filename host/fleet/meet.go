@@ -1,0 +1,74 @@
+package fleet
+
+import (
+	"context"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// How long Join waits for the hosts that are there.
+const (
+	meetQuiet = 50 * time.Millisecond // after the last one that has answered
+	meetMost  = time.Second
+	meetSync  = 5 * time.Second // until what they share is read
+)
+
+// meet asks who is there, and waits until what they share is mounted.
+func (d *directory) meet(ctx context.Context) {
+	if !d.nc.IsConnected() {
+		return
+	}
+	answers := make(chan *nats.Msg, maxMembers)
+	inbox := d.nc.NewInbox()
+	sub, err := d.nc.ChanSubscribe(inbox, answers)
+	if err != nil {
+		return
+	}
+	late := time.After(meetSync)
+	defer d.background(func() { // those that answer later are heard all the same
+		defer sub.Unsubscribe() //nolint:errcheck // no other has the inbox
+		for {
+			select {
+			case msg := <-answers:
+				d.hear(msg.Data)
+			case <-late:
+				return
+			case <-d.life.Done():
+				return
+			}
+		}
+	})
+	if d.nc.PublishRequest(whoSubject, inbox, nil) != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, meetMost)
+	defer cancel()
+	quiet := time.NewTimer(4 * meetQuiet)
+	defer quiet.Stop()
+	var met []*member
+collect:
+	for {
+		select {
+		case msg := <-answers:
+			if m := d.hear(msg.Data); m != nil {
+				met = append(met, m)
+			}
+			quiet.Reset(meetQuiet)
+		case <-quiet.C:
+			break collect
+		case <-ctx.Done():
+			break collect
+		}
+	}
+	synced := time.After(meetSync)
+	for _, m := range append(met, d.present()...) {
+		select {
+		case <-m.synced:
+		case <-synced:
+			return
+		case <-d.life.Done():
+			return
+		}
+	}
+}
