@@ -30,8 +30,8 @@ func Eventually(t testing.TB, what string, ok func() bool) {
 //	text := require.Must(os.ReadFile(path))(t)
 func Must[T any](v T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
-		t.Helper()
 		if err != nil {
+			t.Helper() // not for each value: it costs, in benchmarks, too
 			t.Fatal(err)
 		}
 		return v
@@ -40,8 +40,8 @@ func Must[T any](v T, err error) func(testing.TB) T {
 
 // NoError fails the test if err is an error.
 func NoError(t testing.TB, err error) {
-	t.Helper()
 	if err != nil {
+		t.Helper()
 		t.Fatal(err)
 	}
 }
