@@ -13,6 +13,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/grant"
 	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -181,7 +182,7 @@ func (t *traced) compare() {
 	lines := func(all tool.NeedsChanges) []string {
 		out := []string{}
 		for _, c := range all.Larger() {
-			if c.Line != "memory" && c.Line != "cpu" {
+			if !grant.IsAmount(c.Line) {
 				out = append(out, c.Line+": "+c.Is)
 			}
 		}
@@ -198,13 +199,10 @@ func (t *traced) compare() {
 func (t *traced) yaml() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s:\n  %s:\n    sandbox:\n", t.key, yamlText(t.Plugin))
-	for _, line := range []struct {
-		name    string
-		entries []string
-	}{{"read", t.Needs.Read}, {"write", t.Needs.Write}, {"net", t.Needs.Net}, {"exec", t.Needs.Exec}} {
-		texts := make([]string, len(line.entries))
-		for i, entry := range line.entries {
-			texts[i] = yamlText(entry)
+	for _, line := range grant.Lists {
+		var texts []string
+		for _, entry := range *line.List(t.Needs) {
+			texts = append(texts, yamlText(entry))
 		}
 		list := "[" + strings.Join(texts, ", ") + "]"
 		switch {
@@ -213,7 +211,7 @@ func (t *traced) yaml() string {
 		case slices.Equal(texts, []string{tool.Any}):
 			list = tool.Any
 		}
-		fmt.Fprintf(&b, "      %s: %s\n", line.name, list)
+		fmt.Fprintf(&b, "      %s: %s\n", line.Name, list)
 	}
 	comment := func(what string, texts ...string) {
 		if len(texts) > 0 {

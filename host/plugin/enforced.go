@@ -3,7 +3,6 @@ package plugin
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/toolhost/toolhost/internal/sandbox"
@@ -88,7 +87,7 @@ func (s SandboxStatus) advice(plugin, kind string) string {
 		switch {
 		case l.Open != "":
 			open = append(open, l.Name+": "+l.Open)
-		case s.Undeclared && l.Given == tool.Any && slices.Contains([]string{"read", "write", "exec", "net"}, l.Name):
+		case s.Undeclared && l.Given == tool.Any:
 			left = append(left, l.Name)
 		}
 	}

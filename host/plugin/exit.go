@@ -8,7 +8,7 @@ import (
 
 	"github.com/toolhost/toolhost/internal/cgroup"
 	"github.com/toolhost/toolhost/internal/confine"
-	"github.com/toolhost/toolhost/internal/sandbox"
+	"github.com/toolhost/toolhost/internal/grant"
 )
 
 // ExitError says how a plugin's process ended. It is the cause of a
@@ -70,11 +70,11 @@ func (p *process) exceeded(exit *ExitError) string {
 	switch {
 	case exit.Code == 0:
 	case limits.Memory > 0 && (killed && group.Memory > 0 || noMemory):
-		return "memory, " + sandbox.Bytes(limits.Memory)
+		return "memory, " + grant.Bytes(float64(limits.Memory))
 	case group.PIDs > 0 && (why == "fatal error: newosproc" || strings.HasPrefix(why, noThread)):
 		return "pids, " + strconv.Itoa(limits.PIDs)
 	case limits.Disk > 0 && exit.Signal == "SIGXFSZ":
-		return "disk, " + sandbox.Bytes(limits.Disk) + " a file"
+		return "disk, " + grant.Bytes(float64(limits.Disk)) + " a file"
 	}
 	return ""
 }

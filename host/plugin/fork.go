@@ -151,7 +151,7 @@ func (c *command) planned(n confine.Namespaces) (plan *sandbox.Plan, stage bool,
 	}
 	profile, err := c.confined(n, &features)
 	if err == nil {
-		err = c.joinGroup(profile.Limits, features)
+		err = c.joinGroup(profile.Limits.Limits, features)
 	}
 	if err != nil {
 		return nil, false, err
@@ -194,7 +194,7 @@ func (c *command) foresee(before *cgroup.Group) (sandbox.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	enforced, err := grouped(profile.Limits)
+	enforced, err := grouped(profile.Limits.Limits)
 	if before != nil { // what it got counts, not what it could have
 		enforced = before.Enforces()
 	}
@@ -230,7 +230,7 @@ func (c *command) traced(f sandbox.Features) (plan *sandbox.Plan, err error) {
 // That cannot be found out for now.
 var groups = confine.Found(func() (*cgroup.Tree, error) {
 	tree := cgroup.Find()
-	for _, limit := range []cgroup.Limit{cgroup.Memory, cgroup.CPU, cgroup.PIDs} {
+	for _, limit := range cgroup.All {
 		_, err := tree.By(limit)
 		if errno := syscall.Errno(0); errors.As(err, &errno) && !confine.Impossible(err) {
 			return tree, notConfined(err)
@@ -240,20 +240,18 @@ var groups = confine.Found(func() (*cgroup.Tree, error) {
 })
 
 // grouped returns which of the limits a control group would enforce.
-func grouped(l sandbox.Limits) (out []cgroup.Limit, err error) {
+func grouped(l cgroup.Limits) ([]cgroup.Limit, error) {
+	wanted, bad := l.List()
 	tree, err := groups()
-	for limit, wanted := range map[cgroup.Limit]bool{cgroup.Memory: l.Memory > 0, cgroup.CPU: l.CPU > 0, cgroup.PIDs: l.PIDs > 0} {
-		if _, err := tree.By(limit); wanted && err == nil {
-			out = append(out, limit)
-		}
-	}
-	return out, err
+	return slices.DeleteFunc(wanted, func(limit cgroup.Limit) bool {
+		_, err := tree.By(limit)
+		return err != nil
+	}), errors.Join(bad, err)
 }
 
 // joinGroup makes the control group that the process joins, once, if it has limits, of those limits for
 // which there can be one; the report says that the others are open.
-func (c *command) joinGroup(l sandbox.Limits, f sandbox.Features) (err error) {
-	limits := cgroup.Limits{Memory: l.Memory, CPU: l.CPU, PIDs: l.PIDs}
+func (c *command) joinGroup(limits cgroup.Limits, f sandbox.Features) (err error) {
 	switch {
 	case c.control != nil:
 	case limits == cgroup.Limits{}, !f.Stage: // it is the stage that joins it

@@ -63,7 +63,7 @@ func withDefaults(l sandbox.Limits, f sandbox.Features) (sandbox.Limits, error) 
 	l.Files = cmp.Or(l.Files, half(unix.RLIMIT_NOFILE, defaultFiles))
 	l.Signals = half(unix.RLIMIT_SIGPENDING, defaultSignals)
 	memory := int64(uint64(machine.Totalram)*uint64(machine.Unit)/2) &^ (1<<20 - 1) //nolint:gosec,unconvert // of a machine; some have fields of 32 bits
-	can, err := grouped(sandbox.Limits{Memory: memory, PIDs: defaultPIDs})
+	can, err := grouped(cgroup.Limits{Memory: memory, PIDs: defaultPIDs})
 	if slices.Contains(can, cgroup.Memory) {
 		l.Memory = cmp.Or(l.Memory, memory)
 	}

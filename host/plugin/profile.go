@@ -1,7 +1,6 @@
 package plugin
 
 import (
-	"cmp"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolhost/toolhost/internal/cgroup"
+	"github.com/toolhost/toolhost/internal/grant"
 	"github.com/toolhost/toolhost/internal/sandbox"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
@@ -24,7 +25,7 @@ func (c Config) profile(path, program, sockets string) sandbox.Profile {
 	p := sandbox.Profile{
 		Dir: c.Root, Program: program, Sockets: sockets, Cache: c.cache(), Hidden: slices.Clone(c.Hidden),
 		Read: paths(n.Read), Write: paths(n.Write), Net: hosts(n.Net), Exec: paths(programPaths(n.Exec, env)),
-		Limits: sandbox.Limits{Memory: n.Memory, CPU: n.CPU, PIDs: s.PIDs, Files: s.Files, Disk: s.Disk},
+		Limits: sandbox.Limits{Limits: cgroup.Limits{Memory: n.Memory, CPU: n.CPU, PIDs: s.PIDs}, Files: s.Files, Disk: s.Disk},
 	}
 	p.Read.Said = slices.Clone(p.Read.List)
 	for _, entry := range n.Exec {
@@ -46,21 +47,20 @@ func (c Config) profile(path, program, sockets string) sandbox.Profile {
 }
 
 // given returns what the process is given, in the words of [tool.Needs].
-func (c Config) given() tool.Needs {
-	s, needs := c.Sandbox, c.effectiveNeeds()
-	if needs == nil {
-		needs = &tool.Needs{Read: []string{tool.Any}, Write: []string{tool.Any}, Net: []string{tool.Any}, Exec: []string{tool.Any}}
-	}
-	line := func(given, declared []string) []string {
-		if given != nil {
-			return given
+func (c Config) given() (out tool.Needs) {
+	if needs := c.effectiveNeeds(); needs != nil {
+		out = *needs
+	} else {
+		for _, l := range grant.Lists {
+			*l.List(&out) = []string{tool.Any}
 		}
-		return declared
 	}
-	return tool.Needs{
-		Read: line(s.Read, needs.Read), Write: line(s.Write, needs.Write), Net: line(s.Net, needs.Net), Exec: line(s.Exec, needs.Exec),
-		Memory: cmp.Or(s.Memory, needs.Memory), CPU: cmp.Or(s.CPU, needs.CPU),
+	for _, l := range grant.Lines {
+		if l.IsSaid(&c.Sandbox) {
+			l.Copy(&out, &c.Sandbox)
+		}
 	}
+	return out
 }
 
 // cache returns the directory of the plugin's own that lasts, if it has one; else it is empty.
@@ -164,7 +164,7 @@ func (c Config) paths(list, env []string) (g sandbox.Grant) {
 // those of commands. One that is not there cannot be started.
 func programPaths(list, env []string) (out []string) {
 	for _, entry := range list {
-		if entry != tool.Any && entry != tool.Workspace && entry != tool.Cache && !strings.ContainsRune(entry, '/') {
+		if !grant.IsWord(entry) && !strings.ContainsRune(entry, '/') {
 			path, err := findProgram(entry, "", env)
 			if err != nil {
 				continue

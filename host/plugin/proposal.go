@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolhost/toolhost/internal/grant"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -42,12 +43,11 @@ func (t *Trace) Proposal() (*tool.Needs, []string) {
 		t.note("net is any, as it connects to %s past the proxy that HTTP_PROXY and HTTPS_PROXY name: through that, a list of hosts is enough",
 			strings.Join(slices.Sorted(maps.Keys(t.direct)), ", "))
 	}
-	return &tool.Needs{
-		Read:  t.valid("read", read, func(e []string) tool.Needs { return tool.Needs{Read: e} }),
-		Write: t.valid("write", write, func(e []string) tool.Needs { return tool.Needs{Write: e} }),
-		Net:   t.valid("net", net, func(e []string) tool.Needs { return tool.Needs{Net: e} }),
-		Exec:  t.valid("exec", exec, func(e []string) tool.Needs { return tool.Needs{Exec: e} }),
-	}, slices.Clone(t.notes)
+	needs := &tool.Needs{Read: read, Write: write, Net: net, Exec: exec}
+	for _, l := range grant.Lists {
+		*l.List(needs) = t.valid(l, *l.List(needs))
+	}
+	return needs, slices.Clone(t.notes)
 }
 
 // written returns what has to be written: for what was made or removed that is the directory
@@ -114,14 +114,15 @@ func (t *Trace) isWide(dir string) bool {
 }
 
 // valid returns those entries of a list that can be declared, with ~ for the home directory.
-func (t *Trace) valid(list string, entries []string, needs func([]string) tool.Needs) (out []string) {
+func (t *Trace) valid(list grant.Line, entries []string) (out []string) {
 	for _, entry := range entries {
 		if home := t.around.home; home != "/" && home != "" && within(home, entry) {
 			entry = "~" + entry[len(home):]
 		}
-		n := needs([]string{entry})
+		n := &tool.Needs{}
+		*list.List(n) = []string{entry}
 		if err := n.Check(); err != nil {
-			t.note("left out of %s: %s", list, tool.AsError(err).Message)
+			t.note("left out of %s: %s", list.Name, tool.AsError(err).Message)
 			continue
 		}
 		out = append(out, entry)

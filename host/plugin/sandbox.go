@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"github.com/toolhost/toolhost/internal/grant"
 	"github.com/toolhost/toolhost/internal/sandbox"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -64,10 +65,10 @@ func (s Sandbox) Undecided(all tool.NeedsChanges) tool.NeedsChanges {
 	if s.Level == NoSandbox {
 		return nil
 	}
-	decided := map[string]bool{
-		"read": s.Read != nil, "write": s.Write != nil, "net": s.Net != nil, "exec": s.Exec != nil,
-		"memory": s.Memory != 0, "cpu": s.CPU != 0,
-		"": s.Read != nil && s.Write != nil && s.Net != nil && s.Exec != nil,
+	decided := map[string]bool{"": true}
+	for _, l := range grant.Lines {
+		decided[l.Name] = l.IsSaid(&s)
+		decided[""] = decided[""] && (decided[l.Name] || grant.IsAmount(l.Name))
 	}
 	var out tool.NeedsChanges
 	for _, c := range all {

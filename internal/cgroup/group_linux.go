@@ -32,7 +32,7 @@ type part struct {
 // A limit is out of its bounds, or the kernel refuses what was possible when the tree was
 // found, as when another process has come into the cgroup. Then nothing is left of it.
 func (t *Tree) Create(purpose string, limits Limits) (_ *Group, err error) {
-	wanted, err := limits.list()
+	wanted, err := limits.List()
 	if err != nil {
 		return nil, err
 	}

@@ -196,7 +196,7 @@ func TestUnprivileged(t *testing.T) {
 	cmd := command("tells")
 	cmd.SysProcAttr.Credential = &syscall.Credential{Uid: 65534, Gid: 65534}
 	c := start(t, cmd)
-	for _, limit := range all {
+	for _, limit := range All {
 		if said := c.line(); !strings.HasPrefix(said, string(limit)+" cannot be bounded: ") {
 			t.Errorf("%s: %s", limit, said)
 		}

@@ -3,6 +3,8 @@ package cgroup
 import (
 	"fmt"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/grant"
 )
 
 // A Limit names what is bounded.
@@ -15,7 +17,8 @@ const (
 	PIDs   Limit = "pids"
 )
 
-var all = []Limit{Memory, CPU, PIDs}
+// All are the limits.
+var All = []Limit{Memory, CPU, PIDs}
 
 // Limits bounds what the processes of a group use together. Zero: no bound.
 type Limits struct {
@@ -37,20 +40,20 @@ const (
 	mostCPU  = 1 << 16
 )
 
-// list returns what is bounded.
+// List returns what is bounded.
 //
 // # Errors
 //
 // A number is out of its bounds.
-func (l Limits) list() ([]Limit, error) {
+func (l Limits) List() ([]Limit, error) {
 	if l.Memory < 0 || l.PIDs < 0 || l.CPU != 0 && !(l.CPU >= leastCPU && l.CPU <= mostCPU) {
 		return nil, fmt.Errorf("limits of %d bytes, %v processors and %d processes: "+
 			"none may be below 0, and processors are %v to %v", l.Memory, l.CPU, l.PIDs, leastCPU, mostCPU)
 	}
 	var out []Limit
-	for _, limit := range all {
-		if limit == Memory && l.Memory > 0 || limit == CPU && l.CPU > 0 || limit == PIDs && l.PIDs > 0 {
-			out = append(out, limit)
+	for _, line := range grant.Amounts {
+		if line.IsSaid(&l) {
+			out = append(out, Limit(line.Name))
 		}
 	}
 	return out, nil

@@ -118,7 +118,7 @@ func stay() {
 // tellWhy says what cannot be bounded.
 func tellWhy() {
 	tree := Find()
-	for _, limit := range all {
+	for _, limit := range All {
 		if _, err := tree.By(limit); err != nil {
 			say(err.Error())
 		}
@@ -179,7 +179,7 @@ func (c child) killed() bool {
 // is skipped if they cannot.
 func group(t *testing.T, limits Limits) *Group {
 	t.Helper()
-	wanted, err := limits.list()
+	wanted, err := limits.List()
 	if err != nil {
 		t.Fatal(err)
 	}

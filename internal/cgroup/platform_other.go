@@ -28,7 +28,7 @@ func (t *Tree) By(limit Limit) (string, error) {
 //
 // A limit is out of its bounds.
 func (t *Tree) Create(_ string, limits Limits) (*Group, error) {
-	_, err := limits.list()
+	_, err := limits.List()
 	return &Group{}, err
 }
 

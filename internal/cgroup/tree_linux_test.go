@@ -163,7 +163,7 @@ func TestFind(t *testing.T) {
 			}
 			root := fakeTree(t, join(files, test.files))
 			tree := findIn(root, fakeKernel{attributes: map[string]string{filepath.Join(root, test.attribute): "1"}})
-			for i, limit := range all {
+			for i, limit := range All {
 				by, err := tree.By(limit)
 				said := by
 				if err != nil {
@@ -197,7 +197,7 @@ func TestUnifiedGroup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := g.Enforces(); !slices.Equal(got, all) || len(g.Procs()) != 1 {
+	if got := g.Enforces(); !slices.Equal(got, All) || len(g.Procs()) != 1 {
 		t.Fatalf("enforces %v, in %v", got, g.Procs())
 	}
 	own := filepath.Dir(g.Procs()[0])

@@ -1,10 +1,6 @@
 package egress
 
-import (
-	"github.com/toolhost/toolhost/internal/grant"
-	"github.com/toolhost/toolhost/internal/sanitize"
-	"github.com/toolhost/toolhost/pluginsdk/tool"
-)
+import "github.com/toolhost/toolhost/pluginsdk/tool"
 
 // CheckNeeds is [tool.Needs.Check] with what only a host knows: under which names anyone can have one, and
 // which addresses are not public. A declaration that passes is one that a plugin can be started with.
@@ -20,13 +16,8 @@ func CheckNeeds(n *tool.Needs) error {
 		if host == tool.Any {
 			continue
 		}
-		h, err := grant.ParseHosts(host)
-		if err == nil {
-			err = Pattern{h}.tooWide()
-		}
-		if err != nil {
-			return tool.Errorf(tool.CodeInvalidDefinition,
-				"the declared needs are malformed: net %s: %w", sanitize.Quote(host, 100), err).At(tool.StageRegister)
+		if _, err := ParsePattern(host); err != nil {
+			return tool.Errorf(tool.CodeInvalidDefinition, "the declared needs are malformed: net %w", err).At(tool.StageRegister)
 		}
 	}
 	return nil

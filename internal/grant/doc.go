@@ -1,3 +1,4 @@
-// Package grant reads what a process is given, or says that it needs: the entries of the lists that plugins,
-// operators, publishers and locks have. Each entry has one form, in which it is compared.
+// Package grant is the one table of what a process may do, line by line, and reads what the lines hold: what
+// plugins declare, operators, publishers and locks give, and reports show. Each entry of a list has one form, in
+// which it is compared.
 package grant

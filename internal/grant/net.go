@@ -231,3 +231,27 @@ func hint(s string) string {
 	}
 	return "write " + h.String()
 }
+
+// checkHosts checks the form of an entry. What it means, such as that anyone can have a name below co.uk, a host
+// knows, which refuses that when the plugin describes itself.
+func checkHosts(entry string) error {
+	if entry == Any {
+		return nil
+	}
+	_, err := ParseHosts(entry)
+	return err
+}
+
+func normalHosts(entry string) string {
+	h, err := ParseHosts(entry)
+	if err != nil { // it has been checked, so it is everything
+		return entry
+	}
+	return h.String()
+}
+
+func hostsCover(wide, narrow string) bool {
+	w, err := ParseHosts(wide)
+	n, err2 := ParseHosts(narrow)
+	return wide == Any || err == nil && err2 == nil && w.Covers(n)
+}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolhost/toolhost/internal/grant"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -86,13 +87,12 @@ func (e *Enforced) Without(names []string) *Enforced {
 
 // isOpen reports whether everything is wanted, see [Profile.isOpen].
 func isOpen(n tool.Needs) bool {
-	lists := [][]string{n.Read, n.Write, n.Net, n.Exec}
-	return !slices.ContainsFunc(lists, func(l []string) bool { return !slices.Contains(l, tool.Any) })
+	return !slices.ContainsFunc(grant.Lists, func(l grant.Line) bool { return !slices.Contains(*l.List(&n), tool.Any) })
 }
 
 // touches reports whether changes of what is wanted concern a line.
 func touches(changes tool.NeedsChanges, name string) bool {
 	return slices.ContainsFunc(changes, func(c tool.NeedsChange) bool {
-		return c.Line == name || slices.Contains(general, name) && c.Line != "memory" && c.Line != "cpu"
+		return c.Line == name || slices.Contains(general, name) && !grant.IsAmount(c.Line)
 	})
 }

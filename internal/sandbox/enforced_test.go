@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/cgroup"
 	"github.com/toolhost/toolhost/internal/sandbox"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -18,7 +19,7 @@ func wanted(n tool.Needs, f sandbox.Features, protected ...string) (tool.Needs, 
 	}
 	return n, sandbox.New(sandbox.Profile{
 		Read: grant(n.Read), Write: grant(n.Write), Net: grant(n.Net), Exec: grant(n.Exec), Protected: protected,
-		Limits: sandbox.Limits{Memory: n.Memory},
+		Limits: sandbox.Limits{Limits: cgroup.Limits{Memory: n.Memory}},
 	}, f, nil).Report
 }
 

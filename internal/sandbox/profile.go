@@ -3,6 +3,8 @@ package sandbox
 import (
 	"slices"
 	"strings"
+
+	"github.com/toolhost/toolhost/internal/cgroup"
 )
 
 // Profile is what a process may do. The paths are absolute and clean. The zero value gives
@@ -61,11 +63,9 @@ func (g Grant) String() string {
 
 // Limits bound what a process and what it starts may use. Zero means no bound.
 type Limits struct {
-	Memory int64   // bytes, together
-	CPU    float64 // processors, together
-	PIDs   int     // processes and threads, together
-	Files  int     // descriptors, each process
-	Disk   int64   // bytes of each file, and of /tmp
+	cgroup.Limits       // what they use together
+	Files         int   // descriptors, each process
+	Disk          int64 // bytes of each file, and of /tmp
 	// Signals that wait, of which each timer has one; those of all processes of its user count.
 	Signals int
 }

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/toolhost/toolhost/internal/cgroup"
+	"github.com/toolhost/toolhost/internal/grant"
 )
 
 // report says what becomes of each line of the profile. A line without Open is a promise.
@@ -201,34 +201,29 @@ func (p *Plan) kernel() Line {
 	return newLine("kernel", given, "system calls cannot be filtered")
 }
 
-// limits are the lines of limits that were set.
+// limits are the lines of limits that were set, and of memory and processes in any case.
 func (p *Plan) limits() (out Report) {
-	l, stage := p.Profile.Limits, p.features.Stage
-	add := func(wanted bool, name, given, by, open string) {
-		if wanted {
-			out = append(out, newLine(name, given, open, by))
+	limits, stage := &p.Profile.Limits, p.features.Stage
+	for _, l := range grant.Amounts {
+		limit := cgroup.Limit(l.Name)
+		inGroup := slices.Contains(cgroup.All, limit)
+		given, by, open := l.Text(limits), when(stage, byRlimit), when(!stage, noStage)
+		switch {
+		case given == "" && inGroup && limit != cgroup.CPU:
+			given, by, open = "no bound", "", ""
+		case given == "":
+			continue
+		case inGroup && p.groups(limit):
+			by, open = byCgroup, ""
+		case limit == cgroup.Memory:
+			open = "each process has it for itself: " + p.noGroup(limit)
+		case inGroup:
+			by, open = "", p.noGroup(limit)
+		case l.Name == "disk":
+			given += " a file"
 		}
+		out = append(out, newLine(l.Name, given, open, by))
 	}
-	group := func(wanted bool, l cgroup.Limit) (by, open string) {
-		if !wanted || p.groups(l) {
-			return byCgroup, ""
-		}
-		return "", p.noGroup(l)
-	}
-	memory, openMemory := group(l.Memory > 0, cgroup.Memory)
-	if openMemory != "" {
-		memory, openMemory = when(stage, byRlimit), "each process has it for itself: "+openMemory
-	}
-	cpu, openCPU := group(l.CPU > 0, cgroup.CPU)
-	pids, openPIDs := group(l.PIDs > 0, cgroup.PIDs)
-	add(l.Memory > 0, "memory", Bytes(l.Memory), memory, openMemory)
-	add(l.CPU > 0, "cpu", strconv.FormatFloat(l.CPU, 'g', -1, 64), cpu, openCPU)
-	add(l.PIDs > 0, "pids", strconv.Itoa(l.PIDs), pids, openPIDs)
-	add(l.Memory == 0, "memory", "no bound", "", "")
-	add(l.PIDs == 0, "pids", "no bound", "", "")
-	add(l.Signals > 0, "signals", strconv.Itoa(l.Signals), when(stage, byRlimit), when(!stage, noStage))
-	add(l.Files > 0, "files", strconv.Itoa(l.Files), when(stage, byRlimit), when(!stage, noStage))
-	add(l.Disk > 0, "disk", Bytes(l.Disk)+" a file", when(stage, byRlimit), when(!stage, noStage))
 	return out
 }
 
@@ -241,17 +236,4 @@ func (p *Plan) noGroup(l cgroup.Limit) string {
 		why = err.Error()
 	}
 	return "there is no control group: " + why
-}
-
-// Bytes writes a number of bytes for people.
-func Bytes(n int64) string {
-	for _, unit := range []struct {
-		size int64
-		name string
-	}{{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
-		if n >= unit.size && n%unit.size == 0 {
-			return strconv.FormatInt(n/unit.size, 10) + " " + unit.name
-		}
-	}
-	return strconv.FormatInt(n, 10) + " bytes"
 }

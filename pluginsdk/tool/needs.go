@@ -4,14 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
-	"path"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/toolhost/toolhost/internal/grant"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
@@ -54,9 +51,9 @@ type Needs struct {
 
 // The words that [Needs] and an operator's grants have besides paths, hosts and programs.
 const (
-	Workspace = "workspace" // the directory that the plugin is configured with
-	Cache     = "cache"     // a directory of the plugin's own that lasts, in XDG_CACHE_HOME
-	Any       = "any"       // everything
+	Workspace = grant.Workspace // the directory that the plugin is configured with
+	Cache     = grant.Cache     // a directory of the plugin's own that lasts, in XDG_CACHE_HOME
+	Any       = grant.Any       // everything
 )
 
 // Limits of [Needs].
@@ -65,29 +62,7 @@ const (
 	MaxNeedLength = 4 << 10 // bytes of an entry
 
 	maxNeedsLength = 64 << 10 // bytes of all entries
-	minMemory      = 1 << 20
-	maxMemory      = 1 << 50
-	minCPU         = 0.01
-	maxCPU         = 1 << 16
 )
-
-// list is one of the lists of [Needs].
-type list struct {
-	name   string
-	of     func(*Needs) *[]string
-	check  func(entry string) error
-	normal func(entry string) string
-	// covers reports whether an entry gives all that another does; both are normal.
-	covers func(wide, narrow string) bool
-}
-
-// lists are in the order in which people read them.
-var lists = []list{
-	{"read", func(n *Needs) *[]string { return &n.Read }, checkPath, normalPath, pathCovers},
-	{"write", func(n *Needs) *[]string { return &n.Write }, checkPath, normalPath, pathCovers},
-	{"net", func(n *Needs) *[]string { return &n.Net }, checkNet, normalNet, netCovers},
-	{"exec", func(n *Needs) *[]string { return &n.Exec }, checkProgram, normalPath, pathCovers},
-}
 
 // Check returns an error for the first mistake in a declaration. Nil has none.
 //
@@ -103,25 +78,25 @@ func (n *Needs) Check() error {
 			At(StageRegister).Try(hint)
 	}
 	total := 0
-	for _, l := range lists {
-		entries := *l.of(n)
+	for _, l := range grant.Lists {
+		entries := *l.List(n)
 		if len(entries) > MaxNeeds {
-			return bad("name directories or use a star", "%s has %d entries, more than %d", l.name, len(entries), MaxNeeds)
+			return bad("name directories or use a star", "%s has %d entries, more than %d", l.Name, len(entries), MaxNeeds)
 		}
 		for _, e := range entries {
 			total += len(e)
-			if err := cmp.Or(checkNeed(e), l.check(e)); err != nil {
-				return bad("", "%s %s: %v", l.name, sanitize.Quote(e, 100), err)
+			if err := cmp.Or(checkNeed(e), l.Check(e)); err != nil {
+				return bad("", "%s %s: %v", l.Name, sanitize.Quote(e, 100), err)
 			}
 		}
 	}
-	switch {
-	case total > maxNeedsLength:
+	if total > maxNeedsLength {
 		return bad("name directories or use a star", "the entries have %d bytes together, more than %d", total, maxNeedsLength)
-	case n.Memory != 0 && (n.Memory < minMemory || n.Memory > maxMemory):
-		return bad("it is in bytes, from 1 MiB to 1 PiB", "memory is %d", n.Memory)
-	case math.IsNaN(n.CPU), n.CPU != 0 && (n.CPU < minCPU || n.CPU > maxCPU):
-		return bad("it is in processors, from 0.01 to 65536", "cpu is %v", n.CPU)
+	}
+	for _, l := range grant.Amounts {
+		if amount := l.Amount(n); amount != 0 && !(amount >= l.Least && amount <= l.Most) { // as NaN is not
+			return bad(l.Range, "%s is %v", l.Name, l.Value(n))
+		}
 	}
 	return nil
 }
@@ -143,55 +118,6 @@ func checkNeed(entry string) error {
 	return nil
 }
 
-func isNeedWord(entry string) bool { return entry == Workspace || entry == Cache || entry == Any }
-
-func checkPath(entry string) error {
-	if isNeedWord(entry) {
-		return nil
-	}
-	if !isAbs(entry) && !strings.HasPrefix(entry, "~/") {
-		return errors.New("it is neither an absolute path, nor a path that begins with ~/, nor one of the words workspace, cache and any")
-	}
-	if slices.Contains(strings.FieldsFunc(entry, func(r rune) bool { return r == '/' || r == '\\' }), "..") {
-		return errors.New("it has .. in it: write the path that it leads to")
-	}
-	switch p := normalPath(entry); {
-	case isAbs(p) && filepath.Dir(p) == p:
-		return errors.New("it is everything: write any")
-	case pathCovers("/proc", p), pathCovers("/sys", p):
-		return errors.New("it shows or changes the system and other processes: a process has what it needs of /proc and /sys")
-	}
-	return nil
-}
-
-// isAbs reports whether a path is absolute on any system: one declaration may be for several.
-func isAbs(p string) bool { return strings.HasPrefix(p, "/") || filepath.IsAbs(p) }
-
-func checkProgram(entry string) error {
-	switch {
-	case isNeedWord(entry), isAbs(entry), strings.HasPrefix(entry, "~/"):
-		return checkPath(entry)
-	case strings.ContainsAny(entry, `/\`), entry == ".", entry == "..":
-		return errors.New("it is neither a name without slashes, nor an absolute path, nor a path that begins with ~/")
-	}
-	return nil
-}
-
-// normalPath is an entry in the form in which entries are compared.
-func normalPath(entry string) string {
-	if rest, ok := strings.CutPrefix(entry, "~/"); ok {
-		return "~" + path.Clean("/"+rest)
-	}
-	if strings.HasPrefix(entry, "/") {
-		return path.Clean(entry)
-	}
-	return entry
-}
-
-func pathCovers(wide, narrow string) bool {
-	return wide == Any || wide == narrow || strings.HasPrefix(narrow, strings.TrimSuffix(wide, "/")+"/")
-}
-
 // Normal returns the declaration in the one form of all that say the same: lists are sorted
 // and have nothing twice, paths are clean and hosts in lower case. It shares no memory with n.
 // The declaration has to pass [Needs.Check].
@@ -199,16 +125,16 @@ func (n *Needs) Normal() *Needs {
 	if n == nil {
 		return nil
 	}
-	out := &Needs{Memory: n.Memory, CPU: n.CPU}
-	for _, l := range lists {
+	out := *n
+	for _, l := range grant.Lists {
 		var entries []string // nil if there are none
-		for _, e := range *l.of(n) {
-			entries = append(entries, l.normal(e))
+		for _, e := range *l.List(n) {
+			entries = append(entries, l.Normal(e))
 		}
 		slices.Sort(entries)
-		*l.of(out) = slices.Compact(entries)
+		*l.List(&out) = slices.Compact(entries)
 	}
-	return out
+	return &out
 }
 
 // String is the declaration on one line, for people: "read workspace; net a.example:443,
@@ -218,38 +144,10 @@ func (n *Needs) String() string {
 		return "undeclared"
 	}
 	var parts []string
-	for _, l := range lists {
-		if entries := *l.of(n); len(entries) > 0 {
-			parts = append(parts, l.name+" "+strings.Join(entries, ", "))
+	for _, l := range grant.Lines {
+		if text := l.Text(n); text != "" {
+			parts = append(parts, l.Name+" "+text)
 		}
 	}
-	if n.Memory != 0 {
-		parts = append(parts, "memory "+memoryText(n.Memory))
-	}
-	if n.CPU != 0 {
-		parts = append(parts, "cpu "+cpuText(n.CPU))
-	}
-	if len(parts) == 0 {
-		return "nothing"
-	}
-	return strings.Join(parts, "; ")
-}
-
-func memoryText(n int64) string {
-	switch {
-	case n == 0:
-		return "not said"
-	case n%(1<<30) == 0:
-		return fmt.Sprintf("%d GiB", n>>30)
-	case n%(1<<20) == 0:
-		return fmt.Sprintf("%d MiB", n>>20)
-	}
-	return fmt.Sprintf("%d bytes", n)
-}
-
-func cpuText(n float64) string {
-	if n == 0 {
-		return "not said"
-	}
-	return strconv.FormatFloat(n, 'g', -1, 64)
+	return cmp.Or(strings.Join(parts, "; "), "nothing")
 }

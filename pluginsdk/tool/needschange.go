@@ -1,9 +1,12 @@
 package tool
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/toolhost/toolhost/internal/grant"
 )
 
 // NeedsChange is one difference between two declarations.
@@ -78,24 +81,24 @@ func (n *Needs) Changes(before *Needs) NeedsChanges {
 		return NeedsChanges{{Is: n.String()}}
 	}
 	var out NeedsChanges
-	for _, l := range lists {
-		was, is, had := *l.of(before), *l.of(n), l.gives(before)
+	for _, l := range grant.Lists {
+		was, is, had := *l.List(before), *l.List(n), before.gives(l)
 		for _, e := range is {
 			if !slices.Contains(was, e) {
-				out = append(out, NeedsChange{Line: l.name, Is: e, Larger: !l.covered(e, had)})
+				out = append(out, NeedsChange{Line: l.Name, Is: e, Larger: !covered(l, e, had)})
 			}
 		}
 		for _, e := range was {
 			if !slices.Contains(is, e) {
-				out = append(out, NeedsChange{Line: l.name, Was: e})
+				out = append(out, NeedsChange{Line: l.Name, Was: e})
 			}
 		}
 	}
-	if n.Memory != before.Memory {
-		out = append(out, NeedsChange{"memory", memoryText(before.Memory), memoryText(n.Memory), moreThan(n.Memory, before.Memory)})
-	}
-	if n.CPU != before.CPU {
-		out = append(out, NeedsChange{"cpu", cpuText(before.CPU), cpuText(n.CPU), moreThan(n.CPU, before.CPU)})
+	for _, l := range grant.Amounts {
+		if was, is := l.Amount(before), l.Amount(n); is != was {
+			text := func(n *Needs) string { return cmp.Or(l.Text(n), "not said") }
+			out = append(out, NeedsChange{l.Name, text(before), text(n), moreThan(is, was)})
+		}
 	}
 	return out
 }
@@ -111,13 +114,17 @@ func (n *Needs) Within(ceiling *Needs) *Needs {
 	case ceiling == nil:
 		return n
 	}
-	out := &Needs{Memory: least(n.Memory, ceiling.Memory), CPU: least(n.CPU, ceiling.CPU)}
-	for _, l := range lists {
-		mine, given := l.gives(n), l.gives(ceiling)
-		both := slices.DeleteFunc(slices.Concat(mine, given), func(e string) bool {
-			return !l.covered(e, mine) || !l.covered(e, given)
+	out := *n
+	for _, l := range grant.Lists {
+		mine, given := n.gives(l), ceiling.gives(l)
+		*l.List(&out) = slices.DeleteFunc(slices.Concat(mine, given), func(e string) bool {
+			return !covered(l, e, mine) || !covered(l, e, given)
 		})
-		*l.of(out) = both
+	}
+	for _, l := range grant.Amounts {
+		if moreThan(l.Amount(n), l.Amount(ceiling)) {
+			l.Copy(&out, ceiling)
+		}
 	}
 	// What it may write it may read.
 	out.Read = slices.DeleteFunc(out.Read, func(e string) bool { return slices.Contains(out.Write, e) })
@@ -125,24 +132,17 @@ func (n *Needs) Within(ceiling *Needs) *Needs {
 }
 
 // gives returns what a declaration gives of a list: what is written may be read too.
-func (l list) gives(n *Needs) []string {
-	if l.name == "read" {
+func (n *Needs) gives(l grant.Line) []string {
+	if l.Name == "read" {
 		return slices.Concat(n.Read, n.Write)
 	}
-	return *l.of(n)
+	return *l.List(n)
 }
 
 // covered reports whether one of entries gives all that an entry does.
-func (l list) covered(entry string, entries []string) bool {
-	return slices.ContainsFunc(entries, func(wide string) bool { return l.covers(wide, entry) })
+func covered(l grant.Line, entry string, entries []string) bool {
+	return slices.ContainsFunc(entries, func(wide string) bool { return l.Covers(wide, entry) })
 }
 
 // moreThan compares bounds, of which 0 is none.
-func moreThan[N int64 | float64](a, b N) bool { return b != 0 && (a == 0 || a > b) }
-
-func least[N int64 | float64](a, b N) N {
-	if a == 0 || b != 0 && b < a {
-		return b
-	}
-	return a
-}
+func moreThan(a, b float64) bool { return b != 0 && (a == 0 || a > b) }

@@ -5,31 +5,29 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/toolhost/toolhost/internal/grant"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
 
 const fieldNeeds protowire.Number = 8 // of DescribeResponse
 
-// needsLists are the fields of the lists of Needs, by number.
-var needsLists = map[protowire.Number]string{1: "read", 2: "write", 3: "net", 4: "exec"}
-
 // checkNeedsBounds rejects needs with too many entries, or one that is too long, before they are
 // decoded. A message may have them in several parts.
 func checkNeedsBounds(b []byte) error {
-	entries := map[protowire.Number]int{}
+	entries, fields := map[protowire.Number]int{}, (*pluginv1.Needs)(nil).ProtoReflect().Descriptor().Fields()
 	for part := range fieldsOf(b, fieldNeeds) {
 		for len(part) > 0 {
 			num, kind, length := protowire.ConsumeField(part)
 			if length < 0 {
 				break // malformed; decoding reports the error
 			}
-			if name := needsLists[num]; name != "" && kind == protowire.BytesType {
+			if field := fields.ByNumber(num); field != nil && field.IsList() && kind == protowire.BytesType {
 				if entries[num]++; entries[num] > tool.MaxNeeds {
-					return tool.Errorf(tool.CodeInvalidDefinition, "the declared needs have more than %d entries of %s", tool.MaxNeeds, name)
+					return tool.Errorf(tool.CodeInvalidDefinition, "the declared needs have more than %d entries of %s", tool.MaxNeeds, field.Name())
 				}
 				if length > tool.MaxNeedLength+8 { // its tag and size
-					return tool.Errorf(tool.CodeInvalidDefinition, "the declared needs have an entry of %s with more than %d bytes", name, tool.MaxNeedLength)
+					return tool.Errorf(tool.CodeInvalidDefinition, "the declared needs have an entry of %s with more than %d bytes", field.Name(), tool.MaxNeedLength)
 				}
 			}
 			part = part[length:]
@@ -61,10 +59,11 @@ func needsToProto(n *tool.Needs) *pluginv1.Needs {
 	if n == nil {
 		return nil
 	}
-	return &pluginv1.Needs{
-		Read: cleanAll(n.Read), Write: cleanAll(n.Write), Net: cleanAll(n.Net), Exec: cleanAll(n.Exec),
-		MemoryBytes: n.Memory, Cpu: n.CPU,
+	out := &pluginv1.Needs{MemoryBytes: n.Memory, Cpu: n.CPU}
+	for _, l := range grant.Lists {
+		*l.List(out) = cleanAll(*l.List(n))
 	}
+	return out
 }
 
 // needsFromProto returns needs in their one form, so that two starts that declare the same
@@ -73,8 +72,9 @@ func needsFromProto(p *pluginv1.Needs) (*tool.Needs, error) {
 	if p == nil {
 		return nil, nil
 	}
-	n := &tool.Needs{
-		Read: p.GetRead(), Write: p.GetWrite(), Net: p.GetNet(), Exec: p.GetExec(), Memory: p.GetMemoryBytes(), CPU: p.GetCpu(),
+	n := &tool.Needs{Memory: p.GetMemoryBytes(), CPU: p.GetCpu()}
+	for _, l := range grant.Lists {
+		l.Copy(n, p)
 	}
 	if err := n.Check(); err != nil {
 		return nil, err

@@ -10,24 +10,22 @@ import (
 
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/egress"
+	"github.com/toolhost/toolhost/internal/grant"
 	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/internal/setting"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
+var sandboxLists = append(slices.Clone(grant.Lists), grant.Line{Name: "env"})
+
 // cloned returns a sandbox that shares no list with s, to decode into: encoding/json would
 // write a list over the items of the one that is there.
 func cloned(s plugin.Sandbox) plugin.Sandbox {
-	for _, list := range []*[]string{&s.Read, &s.Write, &s.Net, &s.Exec, &s.Env} {
-		*list = slices.Clone(*list)
+	for _, line := range sandboxLists {
+		*line.List(&s) = slices.Clone(*line.List(&s))
 	}
 	return s
-}
-
-// sandboxLists are the lists of a sandbox, by their keys.
-func sandboxLists(s plugin.Sandbox) map[string][]string {
-	return map[string][]string{"read": s.Read, "write": s.Write, "net": s.Net, "exec": s.Exec, "env": s.Env}
 }
 
 // checkSandboxes looks at what the file says of sandboxes.
@@ -52,9 +50,10 @@ func (r *reader) checkSandbox(key string, s plugin.Sandbox) {
 			r.at(below(key, line), "remove it, or choose another level", "it has no effect at the level none")
 		}
 	}
-	for name, list := range sandboxLists(s) {
+	for _, line := range sandboxLists {
+		list := *line.List(&s)
 		for i, text := range list {
-			at := item(below(key, name), i)
+			at := item(below(key, line.Name), i)
 			switch {
 			case text == "" || !r.has(at): // a problem, or a word for the whole list
 			case slices.Index(list, text) < i:
@@ -62,7 +61,7 @@ func (r *reader) checkSandbox(key string, s plugin.Sandbox) {
 			case text == tool.Any && len(list) > 1:
 				r.at(at, "remove the others, or remove it", "%s includes the others", tool.Any)
 			default:
-				r.checkSandboxItem(name, at, text)
+				r.checkSandboxItem(line.Name, at, text)
 			}
 		}
 	}
@@ -81,7 +80,7 @@ func (r *reader) checkSandboxItem(list, at, text string) {
 		r.at(at, "give another path", "the path has a control character")
 	case filepath.Dir(text) == text:
 		r.at(at, wholeHint, "%s is everything", shownPath(text))
-	case ofKernel(text):
+	case grant.OfKernel(text):
 		r.at(at, kernelHint, "%s "+kernelProblem, shownPath(text))
 	}
 }
@@ -91,14 +90,6 @@ const (
 	kernelHint    = "remove it: a process has what it needs of /proc and /sys"
 	kernelProblem = "shows or changes the system and other processes, and cannot be given"
 )
-
-// ofKernel reports whether a path is one of the file systems through which the kernel speaks
-// of all processes.
-func ofKernel(path string) bool {
-	return slices.ContainsFunc([]string{"/proc", "/sys"}, func(dir string) bool {
-		return path == dir || strings.HasPrefix(path, dir+"/")
-	})
-}
 
 // program reads the name or the path of a program.
 func (r *reader) program(key string, n *node, s *setting.Setting) any {
@@ -141,10 +132,10 @@ func (c *Config) CheckPaths() error {
 
 // checkPaths looks at the paths that stand at a key.
 func (f *findings) checkPaths(key string, s plugin.Sandbox, places map[string]place) {
-	for name, list := range sandboxLists(s) {
-		for i, path := range list {
-			at := item(below(key, name), i)
-			if _, here := places[at]; !here || name == "net" || name == "env" || !filepath.IsAbs(path) {
+	for _, line := range sandboxLists {
+		for i, path := range *line.List(&s) {
+			at := item(below(key, line.Name), i)
+			if _, here := places[at]; !here || line.Name == "net" || line.Name == "env" || !filepath.IsAbs(path) {
 				continue // inherited, or a word or name
 			}
 			target, err := filepath.EvalSymlinks(path)
@@ -155,7 +146,7 @@ func (f *findings) checkPaths(key string, s plugin.Sandbox, places map[string]pl
 				f.add(places[at], at, "give another path", "%s cannot be used: %v", shownPath(path), err)
 			case filepath.Dir(target) == target:
 				f.add(places[at], at, wholeHint, "%s leads to %s, which is everything", shownPath(path), shownPath(target))
-			case ofKernel(target):
+			case grant.OfKernel(target):
 				f.add(places[at], at, kernelHint, "%s leads to %s, which "+kernelProblem, shownPath(path), shownPath(target))
 			}
 		}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -79,7 +78,7 @@ const seeIsolation = "docs/isolation.md says what that means"
 func (p *patient) checkGroups(tree *cgroup.Tree) {
 	by, without := map[string][]string{}, map[string][]string{}
 	var order []string
-	for _, limit := range []cgroup.Limit{cgroup.Memory, cgroup.CPU, cgroup.PIDs} {
+	for _, limit := range cgroup.All {
 		version, err := tree.By(limit)
 		into, key := by, version
 		if err != nil {
@@ -146,7 +145,7 @@ func (p *patient) checkBoxed(one boxed) {
 func (one boxed) left() string {
 	var names []string
 	for _, l := range one.Lines {
-		if one.Undeclared && l.Given == tool.Any && slices.Contains([]string{"read", "write", "exec", "net"}, l.Name) {
+		if one.Undeclared && l.Given == tool.Any {
 			names = append(names, l.Name)
 		}
 	}
