@@ -128,7 +128,7 @@ func TestPluginDevReattach(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	dir := w.goProject(notesSource)
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", "notes", ".")
+	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-w", "-o", "notes", ".")
 	build.Dir = dir
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

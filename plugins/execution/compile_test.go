@@ -46,6 +46,7 @@ func TestCompile(t *testing.T) {
 
 // A scratch package is vetted, next to test files too.
 func TestCompileInScratch(t *testing.T) {
+	links(t)
 	t.Parallel()
 	for name, c := range map[string]struct {
 		files    map[string]string

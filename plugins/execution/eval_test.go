@@ -106,6 +106,7 @@ func TestDeclarations(t *testing.T) {
 
 // Declarations and statements together, and whole programs.
 func TestMixed(t *testing.T) {
+	links(t)
 	t.Parallel()
 	p := sharedShop(t)
 	out := p.must(t, "import \"os\"\n\ntype n int\nfunc (v n) inc() n { return v + 1 }\nx := n(1)\nfunc add(v n) n { return v + 10 }\nadd(x.inc())")
@@ -120,6 +121,7 @@ func TestMixed(t *testing.T) {
 
 // A session does not see what another declared, and callers without one keep nothing.
 func TestSessionsAreApart(t *testing.T) {
+	links(t)
 	t.Parallel()
 	one := sharedShop(t)
 	two, nobody := one, one
@@ -143,6 +145,7 @@ func TestSessionsAreApart(t *testing.T) {
 }
 
 func TestPositionsAreInTheForm(t *testing.T) {
+	links(t)
 	t.Parallel()
 	p := sharedShop(t)
 	p.must(t, "func ok() {}")
@@ -221,6 +224,7 @@ func TestPackages(t *testing.T) {
 }
 
 func TestPackageThatDoesNotCompile(t *testing.T) {
+	links(t)
 	t.Parallel()
 	p := sharedShop(t)
 	for pkg, want := range map[string]string{"broken": "broken/broken.go:3:23", "worse": "broken/worse/worse.go:3:7"} {
@@ -331,6 +335,7 @@ func TestDefinitions(t *testing.T) {
 // A call that is given up ends the compiler and the program, and nothing stays in
 // the temporary directory.
 func TestCanceledCall(t *testing.T) {
+	links(t)
 	t.Parallel()
 	p := fresh(t, nil, `{"confine": false}`) // it says in which directory it runs
 	ready := filepath.Join(t.TempDir(), "ready")

@@ -184,8 +184,8 @@ func TestRunTests(t *testing.T) {
 		t.Errorf("progress: %+v", reports)
 	}
 	for want, arguments := range map[string]args{
-		"no test is named TestOn; did you mean TestOne": {"test": "TestOn"},
-		"no subtest matches TestTwo/other":              {"test": "TestTwo/other"},
+		"no test is named TestOn; did you mean TestOne": {"package": "./ok", "test": "TestOn"},
+		"no subtest matches TestTwo/other":              {"package": "./ok", "test": "TestTwo/other"},
 		"there are no test files in these packages":     {"package": "./win", "test": "TestX"},
 	} {
 		if out := p.test(t, arguments); out.OK || out.Kind != "none" || !strings.Contains(out.Text(), want) {
@@ -199,6 +199,7 @@ func TestRunTests(t *testing.T) {
 
 // How tests fail: each is one entry, with its place in the workspace.
 func TestRunTestsThatFail(t *testing.T) {
+	links(t)
 	t.Parallel()
 	p := fresh(t, suite)
 	for _, c := range []struct {

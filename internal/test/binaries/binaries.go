@@ -147,11 +147,7 @@ func executable(pkg string) string {
 // publish puts a program in its place if another one is there. The go command sets the times of what
 // it finds up to date, and a host that runs a link to the file would see that as a change.
 func publish(from, to string) error {
-	text, err := os.ReadFile(from)
-	if err != nil {
-		return err
-	}
-	if there, err := os.ReadFile(to); err == nil && bytes.Equal(there, text) {
+	if same(from, to) {
 		return nil
 	}
 	if err := Copy(from, to+".new"); err != nil {
@@ -159,6 +155,34 @@ func publish(from, to string) error {
 	}
 	return os.Rename(to+".new", to)
 }
+
+// same reports whether two files can be read and have the same bytes. To have all of them in memory
+// would take longer than to read them.
+func same(one, other string) bool {
+	a, err := os.Open(one)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = a.Close() }() // it is only read
+	b, err := os.Open(other)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = b.Close() }()
+	of, its := make([]byte, 1<<17), make([]byte, 1<<17)
+	for {
+		n, errA := io.ReadFull(a, of)
+		m, errB := io.ReadFull(b, its)
+		if !bytes.Equal(of[:n], its[:m]) {
+			return false
+		}
+		if errA != nil || errB != nil {
+			return ended(errA) && ended(errB)
+		}
+	}
+}
+
+func ended(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
 
 // open opens what these packages of a module are made of: the testing package notes it for the go command.
 func open(root string, patterns []string) error {

@@ -49,12 +49,12 @@ var kinds = map[string]*tool.Needs{
 	"a program": {Exec: []string{"git"}}, "any host": {Net: []string{tool.Any}}, "a host": {Net: []string{"example.test:443"}}, "undeclared": nil,
 }
 
-// inKinds calls a plugin with each of the kinds of needs, in each kind of sandbox.
-func inKinds(t *testing.T, start func(*testing.T, *tool.Needs, plugin.Settings) *place) {
+// inKinds calls a plugin with each of the kinds of needs that are chosen, in each kind of sandbox.
+func inKinds(t *testing.T, chosen func(kind string) bool, start func(*testing.T, *tool.Needs, plugin.Settings) *place) {
 	t.Helper()
 	for kind, needs := range kinds {
 		for box, settings := range boxes {
-			if box == "undeclared" || !inDay(box) {
+			if box == "undeclared" || !inDay(box) || !chosen(kind) {
 				continue
 			}
 			t.Run(kind+", "+box, func(t *testing.T) {
@@ -71,13 +71,15 @@ func inKinds(t *testing.T, start func(*testing.T, *tool.Needs, plugin.Settings) 
 	}
 }
 
+func all(string) bool { return true }
+
 func TestStockPlugin(t *testing.T) {
 	t.Parallel()
 	start := func(t *testing.T, needs *tool.Needs, settings plugin.Settings) *place {
 		t.Helper()
 		return open(t, stock, needs, settings)
 	}
-	inKinds(t, start)
+	inKinds(t, all, start)
 }
 
 // scripted is a plugin that no SDK has made: HTTP/2 of Node, messages written by hand, and a module
@@ -135,8 +137,13 @@ func scriptOf(t *testing.T, interpreter string) plugin.Candidate {
 
 func TestScript(t *testing.T) {
 	t.Parallel()
-	for _, interpreter := range []string{"/usr/bin/env node", "/usr/bin/env -S node --no-warnings"} {
-		inKinds(t, func(t *testing.T, needs *tool.Needs, settings plugin.Settings) *place {
+	for interpreter, chosen := range map[string]func(kind string) bool{
+		"/usr/bin/env node": all,
+		"/usr/bin/env -S node --no-warnings": func(kind string) bool {
+			return !testing.Short() || kind == "nothing" || kind == "a program"
+		},
+	} {
+		inKinds(t, chosen, func(t *testing.T, needs *tool.Needs, settings plugin.Settings) *place {
 			t.Helper()
 			return start(t, scriptOf(t, interpreter), needs, settings)
 		})
