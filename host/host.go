@@ -114,7 +114,7 @@ func (h *Host) newRoster() (*roster.Roster, error) {
 	}
 	out, err := roster.New(roster.Options{
 		Plugin: plugin.Config{
-			Root: o.root, OnState: h.events.pluginChanged, Protected: h.Protected, HostVersion: Version, Logger: o.logger,
+			Root: o.root, OnState: h.events.pluginChanged, Protected: h.Protected, MayWrite: o.mayWrite, HostVersion: Version, Logger: o.logger,
 		},
 		Env:       o.pluginEnv,
 		Workspace: workspace, Unheld: o.unheld, CacheDir: o.cacheDir, PluginCache: o.plugins, StateDir: o.state, Keeps: !o.noRollback,

@@ -28,6 +28,7 @@ type options struct {
 	overrides  overrides
 	operator   *operator
 	protected  []string
+	mayWrite   func(dir string) error
 	unheld     bool // Follow runs what changes inside the root
 
 	audit         audit.Sink

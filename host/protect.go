@@ -18,6 +18,13 @@ func WithProtected(paths ...string) Option {
 	return func(o *options) { o.protected = append(o.protected, paths...) }
 }
 
+// WithMayWrite refuses directories that the sandbox of a plugin would let it write: the start of the plugin
+// fails with the error, at first, after an upgrade and when its needs are accepted. Directories that the
+// plugin's own settings name are among them. Default: none is refused.
+func WithMayWrite(refuse func(dir string) error) Option {
+	return func(o *options) { o.mayWrite = refuse }
+}
+
 // Protected returns the paths that tools must not change, absolute and sorted, with links
 // resolved; it includes the links on the way.
 func (h *Host) Protected() []string {

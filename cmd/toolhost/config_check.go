@@ -143,7 +143,7 @@ func checkReferences(s *session.Session, c *config.Config, before error) error {
 		directory(dir, "plugin_dirs")
 	}
 	_, unresolved := setup.PluginSettings(c, setup.Run{Once: true, Lookup: os.LookupEnv})
-	for _, err := range []error{before, unresolved, c.CheckPaths(), s.Settings().With(c).CheckPlaces("", nil)} {
+	for _, err := range []error{before, unresolved, c.CheckPaths(), s.Settings().With(c).CheckPlaces("")} {
 		var bad *config.Error
 		if errors.As(err, &bad) {
 			problems = append(problems, bad.Problems...)

@@ -236,6 +236,29 @@ func TestPlacesInTheWorkspace(t *testing.T) {
 	w.run("call", "play.echo").exits(exit.Done)
 }
 
+// Nor does a plugin start, in a command or a daemon, that needs to write there, though it declares that
+// later, and the operator accepts it.
+func TestPlacesThatAPluginNeeds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "intruder")
+	elsewhere := t.TempDir()
+	w.configure("# this and that", "audit: {path: "+elsewhere+"/calls.jsonl}")
+	w.serve()
+	read := func(args ...string) outcome {
+		t.Helper()
+		return w.run(append([]string{"call", "intrude.read", "--arg", "path=" + w.config()}, args...)...)
+	}
+	read().exits(exit.Done)
+	w.write("greedy", elsewhere)
+	w.run("plugins", "restart", "intruder").exits(exit.Done)
+	read().exits(exit.Done) // without what was not accepted
+	place := w.config() + ":2: the record would be in " + elsewhere + ", which the plugin needs to write"
+	w.run("plugins", "enable", "intruder").exits(exit.Refused).says("runs on as it was", place)
+	w.run("plugins", "restart", "intruder").exits(exit.Refused).says("runs on as it was", place)
+	read().exits(exit.Done)
+	read("--no-daemon").exits(exit.Refused).says(place)
+}
+
 // A plugin directory of the workspace that the configuration names goes by the lock, else what is in it
 // waits for the operator, in each command; one that is named on the command line counts as it is.
 func TestPluginsOfTheWorkspaceWait(t *testing.T) {

@@ -35,6 +35,9 @@ type Config struct {
 	// Admit decides before each start whether the file may run as it is now. Default: it
 	// may. An error does not count as a failure of the plugin.
 	Admit func() error
+	// MayWrite refuses, before each start, a directory that the sandbox would let the process write. An
+	// error does not count as a failure of the plugin. Default: nil, none is refused.
+	MayWrite func(dir string) error
 	// DrainTimeout bounds how long Close waits for calls under way before it ends the
 	// process. Default: 5 s.
 	DrainTimeout time.Duration

@@ -73,6 +73,9 @@ func launch(
 func (in *instance) start(
 	ctx context.Context, cfg Config, prepare func(context.Context, Config, *instance) error,
 ) (again bool, err error) {
+	if err := cfg.checkWrites(); err != nil {
+		return false, notPinned(err)
+	}
 	began := time.Now()
 	if err := prepare(ctx, cfg, in); err != nil {
 		return false, err

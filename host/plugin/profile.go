@@ -134,6 +134,19 @@ func (c Config) checkNeeds(about wire.Description) error {
 	return &otherNeeds{about.Needs, about.Files}
 }
 
+// checkWrites asks [Config.MayWrite].
+func (c Config) checkWrites() error {
+	if c.MayWrite == nil || c.Sandbox.Level == NoSandbox {
+		return nil
+	}
+	for _, dir := range c.paths(c.given().Write, c.environment()).List {
+		if err := c.MayWrite(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func hosts(list []string) sandbox.Grant {
 	if slices.Contains(list, tool.Any) {
 		return sandbox.Everything

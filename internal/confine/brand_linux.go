@@ -23,12 +23,15 @@ func newBrand(host owner, count uint64) Brand {
 	return Brand(1<<brandBit | pid<<(tickBits+countBits) | tick<<countBits | count&countMask)
 }
 
-// ownBrand is that of this process. If it has one, or another limit, it gives none to others: it
-// may not be able to, and what belongs to a run stays in it.
+// ownBrand is that of this process; 0: it may not change the limit, as a plugin's processes may not. If it
+// has one, or another limit, it gives none to others: what belongs to a run stays in it.
 var ownBrand = sync.OnceValue(func() Brand {
 	var own unix.Rlimit
-	if unix.Prlimit(0, unix.RLIMIT_LOCKS, nil, &own) != nil || unix.Prlimit(0, unix.RLIMIT_LOCKS, &own, nil) != nil {
+	if unix.Prlimit(0, unix.RLIMIT_LOCKS, nil, &own) != nil {
 		return 0 // not every kernel that passes for Linux has this limit
+	}
+	if Brand(own.Max) == unbranded && unix.Prlimit(0, unix.RLIMIT_LOCKS, &own, nil) != nil {
+		return 0
 	}
 	return Brand(own.Max)
 })

@@ -45,7 +45,7 @@ var allowedCalls = []uint32{
 	unix.SYS_SCHED_GET_PRIORITY_MAX, unix.SYS_SCHED_GET_PRIORITY_MIN, unix.SYS_SCHED_RR_GET_INTERVAL,
 	unix.SYS_SCHED_YIELD, unix.SYS_SENDFILE, unix.SYS_SENDMMSG, unix.SYS_SENDMSG, unix.SYS_SENDTO, unix.SYS_SETFSGID,
 	unix.SYS_SETFSUID, unix.SYS_SETGID, unix.SYS_SETGROUPS, unix.SYS_SETITIMER, unix.SYS_SETPGID, unix.SYS_SETREGID,
-	unix.SYS_SETRESGID, unix.SYS_SETRESUID, unix.SYS_SETREUID, unix.SYS_SETRLIMIT, unix.SYS_SETSID,
+	unix.SYS_SETRESGID, unix.SYS_SETRESUID, unix.SYS_SETREUID, unix.SYS_SETSID,
 	unix.SYS_SETSOCKOPT, unix.SYS_SETUID, unix.SYS_SET_MEMPOLICY, unix.SYS_SET_MEMPOLICY_HOME_NODE,
 	unix.SYS_SET_ROBUST_LIST, unix.SYS_SET_TID_ADDRESS, unix.SYS_SHMDT, unix.SYS_SHUTDOWN, unix.SYS_SIGALTSTACK,
 	unix.SYS_SIGNALFD4, unix.SYS_SPLICE, unix.SYS_STATFS, unix.SYS_STATX, unix.SYS_SYMLINKAT, unix.SYS_SYNC,
@@ -61,7 +61,7 @@ var allowedCalls = []uint32{
 //nolint:unused // the page has them
 var argumentCalls = []uint32{
 	unix.SYS_CLONE, unix.SYS_CONNECT, unix.SYS_EXECVE, unix.SYS_EXECVEAT, unix.SYS_FCNTL, unix.SYS_IOCTL, unix.SYS_MEMFD_CREATE,
-	unix.SYS_PERSONALITY, unix.SYS_SECCOMP, unix.SYS_SOCKET, unix.SYS_SOCKETPAIR,
+	unix.SYS_PERSONALITY, unix.SYS_PRLIMIT64, unix.SYS_SECCOMP, unix.SYS_SETRLIMIT, unix.SYS_SOCKET, unix.SYS_SOCKETPAIR,
 }
 
 // kernelCalls change the system, reach into other processes, or have more of the kernel exposed
@@ -88,7 +88,7 @@ var sharedCalls = []uint32{
 // processCalls change how a process runs, by the argument that names it; 0 is the one that calls. Without
 // a PID namespace they change no other.
 var processCalls = map[uint32]int{
-	unix.SYS_SETPRIORITY: 1, unix.SYS_IOPRIO_SET: 1, unix.SYS_PRLIMIT64: 0, unix.SYS_SCHED_SETAFFINITY: 0, unix.SYS_SCHED_SETSCHEDULER: 0,
+	unix.SYS_SETPRIORITY: 1, unix.SYS_IOPRIO_SET: 1, unix.SYS_SCHED_SETAFFINITY: 0, unix.SYS_SCHED_SETSCHEDULER: 0,
 	unix.SYS_SCHED_SETPARAM: 0, unix.SYS_SCHED_SETATTR: 0, unix.SYS_MIGRATE_PAGES: 0, unix.SYS_MOVE_PAGES: 0,
 }
 

@@ -31,7 +31,8 @@ const callsPage = "../../docs/reference/system-calls.md"
 var sorts = []struct{ list, title string }{
 	{"allowedCalls", "Allowed"},
 	{"argumentCalls", "By their arguments: " +
-		"socket families and types, flags of clone, and what a plugin was granted decide; leases (F_SETLEASE), typing into terminals (TIOCSTI) and filters with a listener of their own are refused"},
+		"socket families and types, flags of clone, and what a plugin was granted decide; leases (F_SETLEASE), typing into terminals (TIOCSTI), " +
+		"filters with a listener of their own and another limit of file locks (RLIMIT_LOCKS) are refused"},
 	{"attributeCalls", "Modes, owners, times and attributes of files: " +
 		"allowed where the plugin may change files, or mounts keep those that it may not"},
 	{"processCalls", "How processes run: allowed with a PID namespace, else for the caller itself"},
@@ -126,8 +127,9 @@ func page(t *testing.T) string {
 		"`internal/sandbox/calls_linux.go`, over all calls that golang.org/x/sys knows. It is what the filter of a\n" +
 		"plugin does that declares what it needs, or has anything set under `sandbox`. A call that is in no list, as\n" +
 		"all that later kernels bring, is closed.\n\n" +
-		"The filter of a plugin that declares nothing lets pass all but leases on files, typing into terminals and\n" +
-		"filters with a listener; and, where it has no user namespace of its own, making one, with clone3.\n")
+		"The filter of a plugin that declares nothing lets pass all but leases on files, typing into terminals,\n" +
+		"filters with a listener and another limit of file locks; and, where it has no user namespace of its own, making\n" +
+		"one, with clone3.\n")
 	for _, arch := range []string{"amd64", "arm64"} {
 		lists := sorted(t, arch, numbersOf(t, arch))
 		fmt.Fprintf(&b, "\n## %s\n", arch)
@@ -256,6 +258,13 @@ func TestCallsOfEveryPlugin(t *testing.T) {
 		"listener":          {machine, unix.SYS_SECCOMP, []uint32{1, 8}, busy, busy},
 		"listener of i386":  {i386, 354, []uint32{1, 8 | 1}, busy, busy},
 		"filter":            {machine, unix.SYS_SECCOMP, []uint32{1, 1}, pass, pass},
+		"brand":             {machine, unix.SYS_PRLIMIT64, []uint32{0, unix.RLIMIT_LOCKS, 1}, deny, deny},
+		"old brand":         {machine, unix.SYS_SETRLIMIT, []uint32{unix.RLIMIT_LOCKS, 1}, deny, deny},
+		"brand of i386":     {i386, 340, []uint32{0, unix.RLIMIT_LOCKS, 1}, deny, deny},
+		"old brand of i386": {i386, 75, []uint32{unix.RLIMIT_LOCKS, 1}, deny, deny},
+		"brand of x32":      {machine, x32 | unix.SYS_PRLIMIT64, []uint32{0, unix.RLIMIT_LOCKS, 1}, deny, deny},
+		"asking for it":     {machine, unix.SYS_PRLIMIT64, []uint32{0, unix.RLIMIT_LOCKS, 0}, pass, pass},
+		"another limit":     {machine, unix.SYS_PRLIMIT64, []uint32{0, unix.RLIMIT_NOFILE, 1}, pass, pass},
 		"user namespace":    {machine, unix.SYS_UNSHARE, []uint32{unix.CLONE_NEWUSER}, deny, pass},
 		"one by clone":      {machine, unix.SYS_CLONE, []uint32{unix.CLONE_NEWUSER | 17}, deny, pass},
 		"one by clone3":     {machine, unix.SYS_CLONE3, nil, absent, pass},
@@ -300,6 +309,8 @@ func TestCallsByArgument(t *testing.T) {
 	is("the group's priority for disks", bare(machine, unix.SYS_IOPRIO_SET, 2, 0), deny)
 	is("own priority for disks", bare(machine, unix.SYS_IOPRIO_SET, 1, 0), allowed)
 	is("limits of another", bare(machine, unix.SYS_PRLIMIT64, 7, 0), deny)
+	is("its own limits", bare(machine, unix.SYS_PRLIMIT64, 0, unix.RLIMIT_NOFILE, 1), allowed)
+	is("limits of its children", net(machine, unix.SYS_PRLIMIT64, 7, unix.RLIMIT_NOFILE, 1), allowed)
 	is("a time namespace", net(machine, unix.SYS_UNSHARE, unix.CLONE_NEWTIME), deny)
 	is("a thread", bare(machine, unix.SYS_CLONE, 0x3d0f00), allowed)
 	is("vfork", bare(machine, unix.SYS_CLONE, unix.CLONE_VM|unix.CLONE_VFORK|17), allowed)

@@ -25,6 +25,7 @@ type abi struct {
 	machine                       uint32
 	fcntl, ioctl                  []uint32
 	seccomp, clone, unshare, join uint32
+	setrlimit, prlimit            uint32
 }
 
 // addCommon is the filter of a plugin that may do what its user may: all calls pass but those that no
@@ -39,6 +40,8 @@ func (f filter) addCommon(a *assembler, of abi) {
 		a.call(number, func() { a.ioctl(true) })
 	}
 	a.call(of.seccomp, func() { a.seccomp() })
+	a.call(of.setrlimit, func() { a.brand(0) })
+	a.call(of.prlimit, func() { a.brand(1) })
 	kept := uint32(0)
 	if !f.users {
 		kept |= unix.CLONE_NEWUSER
@@ -88,5 +91,19 @@ func (a *assembler) ioctl(changes bool) {
 func (a *assembler) seccomp() {
 	a.load(1)
 	a.when(bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: unix.SECCOMP_FILTER_FLAG_NEW_LISTENER}, func() { a.ret(refusal(unix.EBUSY)) })
+	a.ret(allowed)
+}
+
+// brand refuses to change the limit by which the host knows the processes of a run: one of them could take
+// that of another run, and end with it. The call's nth argument is the limit, the next the address of its
+// new value; 0 asks for the present one.
+func (a *assembler) brand(n int) {
+	a.load(n)
+	a.when(bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.RLIMIT_LOCKS}, func() {
+		for _, half := range []uint32{0, 4} {
+			a.code = append(a.code, bpf.LoadAbsolute{Off: argument(n+1) + half, Size: 4})
+			a.unless(refusal(unix.EPERM), 0)
+		}
+	})
 	a.ret(allowed)
 }

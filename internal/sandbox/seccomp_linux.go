@@ -169,6 +169,14 @@ func (f filter) byArgument(a *assembler) (passed []uint32) {
 	a.call(unix.SYS_FCNTL, a.fcntl)
 	a.call(unix.SYS_IOCTL, func() { a.ioctl(f.changes) })
 	a.call(unix.SYS_SECCOMP, a.seccomp)
+	a.call(unix.SYS_SETRLIMIT, func() { a.brand(0) })
+	a.call(unix.SYS_PRLIMIT64, func() {
+		if !f.apart {
+			a.load(0)
+			a.unless(a.refused, 0)
+		}
+		a.brand(1)
+	})
 	a.call(unix.SYS_CLONE, func() { a.flags(^uint32(cloneFlags)) })
 	a.call(unix.SYS_PERSONALITY, func() {
 		a.load(0)

@@ -7,8 +7,8 @@ const machine = unix.AUDIT_ARCH_X86_64
 // abis: calls of x32 have a bit that is cleared first, and a number of their own for ioctl.
 var abis = []abi{
 	{unix.AUDIT_ARCH_X86_64, []uint32{unix.SYS_FCNTL}, []uint32{unix.SYS_IOCTL, 514},
-		unix.SYS_SECCOMP, unix.SYS_CLONE, unix.SYS_UNSHARE, unix.SYS_SETNS},
-	{unix.AUDIT_ARCH_I386, []uint32{55, 221}, []uint32{54}, 354, 120, 310, 346},
+		unix.SYS_SECCOMP, unix.SYS_CLONE, unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_SETRLIMIT, unix.SYS_PRLIMIT64},
+	{unix.AUDIT_ARCH_I386, []uint32{55, 221}, []uint32{54}, 354, 120, 310, 346, 75, 340},
 }
 
 var allowedHere = []uint32{

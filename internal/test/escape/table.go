@@ -340,6 +340,7 @@ var Table = []Group{
 		{"regain", "Takes back rights that it had.", Says, 0, Rights, nil},
 		{"change-user", "Becomes another user.", Says, asUser, Root, nil},
 		{"raise-limit", "Raises a hard limit.", Says, none, Luck, nil},
+		{"change-brand", "Changes the limit by which its host knows its processes (RLIMIT_LOCKS).", Says, none, AnyUser, nil},
 		{"raise-priority", "Raises its priority.", Says, none, Root, nil},
 		{"real-time", "Gets precedence over all other processes.", Says, none, Root, nil},
 	}, false},

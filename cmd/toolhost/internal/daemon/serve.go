@@ -76,7 +76,7 @@ func takeSocket(s *session.Session) (*control.Claim, string, error) {
 	t := s.Settings()
 	path, err := t.SocketPath()
 	if err == nil {
-		err = t.CheckPlaces("", nil)
+		err = t.CheckPlaces("")
 	}
 	if err != nil {
 		return nil, "", err

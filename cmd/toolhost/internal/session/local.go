@@ -63,9 +63,6 @@ func (s *Session) OpenLocal(ctx context.Context, n Needs) (*Local, error) {
 	}
 	_, err = l.Host.Load(ctx, dirs...)
 	l.dirs, l.faults = dirs, Faults(errors.Join(err, l.Mounts.Sync(ctx, l.Loaded.Servers)))
-	if err := t.CheckPlaces(n.Audit, l.Plugins()); err != nil { // by their own needs, too
-		return nil, errors.Join(err, l.Close(ctx))
-	}
 	if err := l.unusable(ctx); err != nil {
 		return nil, errors.Join(err, l.Close(ctx))
 	}
@@ -83,7 +80,7 @@ func (s *Session) NewLocal(t *Settings, loaded *setup.Loaded, n Needs) (*Local, 
 	if s.unread.err != nil {
 		return nil, s.unread.err
 	}
-	if err := t.CheckPlaces(n.Audit, nil); err != nil {
+	if err := t.CheckPlaces(n.Audit); err != nil {
 		return nil, err
 	}
 	logger, err := s.Logger()
@@ -114,7 +111,7 @@ func (s *Session) NewLocal(t *Settings, loaded *setup.Loaded, n Needs) (*Local, 
 	if store := store(); store.Path() != "" {
 		opts = append(opts, host.WithTrusted(store.Path()))
 	}
-	opts = append(opts, host.WithLocks(rules.Locks...), host.WithProtected(t.protected(n.Writes)...))
+	opts = append(opts, host.WithLocks(rules.Locks...), host.WithProtected(t.protected(n.Writes)...), host.WithMayWrite(t.mayWrite(n.Audit)))
 	if n.Writes != "" { // which is the word for what is there
 		hold, err := t.hold(true)
 		if err != nil {

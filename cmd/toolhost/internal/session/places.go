@@ -11,9 +11,9 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
-	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/protect"
 	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // chosenPlace is a path for what the host keeps that is not the default.
@@ -51,26 +51,27 @@ func (t *Settings) chosenPlaces(auditFlag string) (out []chosenPlace) {
 	return out
 }
 
+const otherPlace = "name a place that plugins may not write, or leave it out for the default"
+
 // CheckPlaces refuses places for what the host keeps where plugins may write: the record, the
-// socket, the cache and what is installed. A plugin could replace what lies there. Plugins are
-// those whose own needs count too.
+// socket, the cache and what is installed. A plugin could replace what lies there. Needs that plugins
+// declare are looked at when they start.
 //
 // # Errors
 //
 // [*exit.Error], with the line of the configuration if that names the place.
-func (t *Settings) CheckPlaces(auditFlag string, plugins []plugin.Status) error {
+func (t *Settings) CheckPlaces(auditFlag string) error {
 	var problems []config.Problem
 	for _, at := range t.chosenPlaces(auditFlag) {
-		who := t.writer(at.path, plugins)
+		who := t.writer(at.path)
 		if who == "" {
 			continue
 		}
 		message := fmt.Sprintf("%s would be in %s, and could be replaced there", at.what, who)
-		hint := "name a place that plugins may not write, or leave it out for the default"
 		if at.key == nil {
-			return exit.Usage(at.from+": "+sanitize.Text(at.path)+": "+message, hint)
+			return exit.Usage(at.from+": "+sanitize.Text(at.path)+": "+message, otherPlace)
 		}
-		problems = append(problems, t.Config.Problem(message, hint, at.key...))
+		problems = append(problems, t.Config.Problem(message, otherPlace, at.key...))
 	}
 	if err := t.Config.Problems(problems); err != nil {
 		return exit.With(exit.BadUsage, err)
@@ -78,8 +79,26 @@ func (t *Settings) CheckPlaces(auditFlag string, plugins []plugin.Status) error 
 	return nil
 }
 
+// mayWrite returns what refuses to start a plugin that needs to write a directory with such a place.
+func (t *Settings) mayWrite(auditFlag string) func(dir string) error {
+	places := t.chosenPlaces(auditFlag)
+	return func(dir string) error {
+		for _, at := range places {
+			if !protect.Inside(dir, at.path) {
+				continue
+			}
+			if at.key != nil {
+				at.from = t.Config.Place(at.key...)
+			}
+			return tool.Errorf(tool.CodePermissionDenied, "%s: %s would be in %s, which the plugin needs to write, and could be replaced there",
+				at.from, at.what, dir).At(tool.StageStart).NeverSent().Fix(otherPlace)
+		}
+		return nil
+	}
+}
+
 // writer returns where a path lies that plugins may write; empty: nowhere.
-func (t *Settings) writer(path string, plugins []plugin.Status) string {
+func (t *Settings) writer(path string) string {
 	if protect.Inside(t.Root, path) {
 		return "the workspace"
 	}
@@ -89,11 +108,6 @@ func (t *Settings) writer(path string, plugins []plugin.Status) string {
 	}
 	for name, s := range t.Config.Servers {
 		writes["mcp_servers."+name+".sandbox.write"] = s.Sandbox.Write
-	}
-	for _, p := range plugins {
-		if p.Needs != nil {
-			writes["the needs of plugin "+p.Name] = p.Needs.Write
-		}
 	}
 	home, _ := os.UserHomeDir()
 	for _, who := range slices.Sorted(maps.Keys(writes)) {

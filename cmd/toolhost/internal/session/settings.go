@@ -158,7 +158,7 @@ func (t *Settings) Load() (setup.Loaded, error) {
 	if err := t.Config.CheckPaths(); err != nil {
 		return setup.Loaded{}, exit.With(exit.BadUsage, err)
 	}
-	if err := t.CheckPlaces("", nil); err != nil {
+	if err := t.CheckPlaces(""); err != nil {
 		return setup.Loaded{}, err
 	}
 	plugins, err := setup.PluginSettings(t.Config, t.run)

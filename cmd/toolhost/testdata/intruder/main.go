@@ -1,5 +1,6 @@
 // Command intruder is a plugin that declares that it writes the workspace, and changes there what
-// decides about it. If there is a file greedy in it, it declares to need everything.
+// decides about it. If there is a file greedy in it, it declares to write also the directory that
+// this has, or to need everything.
 package main
 
 import (
@@ -13,7 +14,9 @@ import (
 
 func main() {
 	needs := &tool.Needs{Write: []string{tool.Workspace}}
-	if _, err := os.Stat("greedy"); err == nil {
+	if dir, err := os.ReadFile("greedy"); err == nil && len(dir) > 0 {
+		needs.Write = append(needs.Write, string(dir))
+	} else if err == nil {
 		everything := []string{tool.Any}
 		needs = &tool.Needs{Read: everything, Write: everything, Net: everything, Exec: everything}
 	}

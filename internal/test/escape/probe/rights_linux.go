@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"os"
 	"unsafe"
@@ -51,6 +52,28 @@ func rights() map[string]func(*escape.World) escape.Answer {
 			var c child
 			c.do(unix.SYS_PRLIMIT64, 0, unix.RLIMIT_NOFILE, unsafe.Pointer(&limit), 0)
 			return outcome(c.run())
+		},
+		"change-brand": func(*escape.World) escape.Answer {
+			// A filter sees an address in two halves, of which the lower can be 0. New memory has a limit of 0.
+			const page, flags = 1 << 32, unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_FIXED_NOREPLACE
+			var limit unix.Rlimit
+			var c child
+			c.do(unix.SYS_MMAP, page, 4096, unix.PROT_READ, flags, -1, 0)
+			ways := []result{
+				c.do(unix.SYS_PRLIMIT64, 0, unix.RLIMIT_LOCKS, page, 0),
+				c.do(unix.SYS_PRLIMIT64, 0, unix.RLIMIT_LOCKS, unsafe.Pointer(&limit), 0),
+				c.do(unix.SYS_SETRLIMIT, unix.RLIMIT_LOCKS, unsafe.Pointer(&limit)),
+			}
+			for _, way := range ways {
+				c.steps[way].soft = 1
+			}
+			err := c.run()
+			for i := 0; i < len(ways) && err == nil; i++ {
+				if _, refused := c.value(ways[i]); refused == nil {
+					return outcome(nil)
+				}
+			}
+			return outcome(cmp.Or[error](err, unix.EPERM))
 		},
 		"raise-priority": func(*escape.World) escape.Answer {
 			var c child
