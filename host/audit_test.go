@@ -20,10 +20,7 @@ import (
 // lines are the records of an audit log.
 func lines(t *testing.T, path string) []audit.Record {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := require.Must(os.ReadFile(path))(t)
 	var out []audit.Record
 	for line := range strings.Lines(string(b)) {
 		var r audit.Record
@@ -110,9 +107,7 @@ func TestEveryCallIsOnRecord(t *testing.T) {
 	if b, _ := os.ReadFile(path); strings.Contains(string(b), "secret") {
 		t.Error("a secret is on record")
 	}
-	if err := log.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, log.Close())
 	if _, err := audit.Verify(t.Context(), path); err != nil {
 		t.Errorf("Verify: %v", err)
 	}
@@ -163,9 +158,7 @@ func TestOneEndLineACall(t *testing.T) {
 	t.Parallel()
 	sink := &counting{}
 	h := newHost(t, host.WithAudit(sink))
-	if err := h.Register(echo("x", func(d *tool.Definition) { d.Safety = tool.Cautious })); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.Register(echo("x", func(d *tool.Definition) { d.Safety = tool.Cautious })))
 	var all sync.WaitGroup
 	for range 16 {
 		all.Go(func() {

@@ -8,16 +8,14 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/audit"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // crowd is a host with n tools, each with what a call has to pass.
 func crowd(b testing.TB, n int) (*host.Host, *host.Session) {
 	b.Helper()
-	h, err := host.New(host.WithRoot(b.TempDir()), host.WithAudit(audit.Discard))
-	if err != nil {
-		b.Fatal(err)
-	}
+	h := require.Must(host.New(host.WithRoot(b.TempDir()), host.WithAudit(audit.Discard)))(b)
 	tools := make([]tool.Tool, n)
 	for i := range tools {
 		tools[i] = tool.Tool{
@@ -30,13 +28,8 @@ func crowd(b testing.TB, n int) (*host.Host, *host.Session) {
 			Handler: func(context.Context, tool.Call) (tool.Result, error) { return tool.Result{}, nil },
 		}
 	}
-	set, err := tool.NewSet(tools...)
-	if err != nil {
-		b.Fatal(err)
-	}
-	if _, err := h.Attach(b.Context(), "crowd", set); err != nil {
-		b.Fatal(err)
-	}
+	set := require.Must(tool.NewSet(tools...))(b)
+	require.Must(h.Attach(b.Context(), "crowd", set))(b)
 	b.Cleanup(func() { _ = h.Close(context.Background()) })
 	return h, h.Session(host.WithGrants("fs:read"))
 }
@@ -47,9 +40,7 @@ func BenchmarkCall(b *testing.B) {
 	call := tool.Call{ID: "1", Name: "group42.tool4242", Arguments: []byte(`{"path":"src/main.go","limit":20,"all":true}`)}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := s.Execute(b.Context(), call); err != nil {
-			b.Fatal(err)
-		}
+		require.Must(s.Execute(b.Context(), call))(b)
 	}
 }
 
@@ -75,9 +66,7 @@ func TestCallAllocatesLittle(t *testing.T) { //nolint:paralleltest // others' al
 	_, s := crowd(t, 10)
 	call := tool.Call{ID: "1", Name: "group4.tool4", Arguments: []byte(`{"path":"src/main.go","limit":20,"all":true}`)}
 	n := testing.AllocsPerRun(1000, func() {
-		if _, err := s.Execute(t.Context(), call); err != nil {
-			t.Fatal(err)
-		}
+		require.Must(s.Execute(t.Context(), call))(t)
 	})
 	// The trace, which is the context, and the context of the attempt.
 	if n > 2 {
@@ -89,9 +78,7 @@ func BenchmarkLookup(b *testing.B) {
 	h, _ := crowd(b, 10_000)
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := h.ValidateCall("group42.tool4242", []byte(`{"path":"a"}`)); err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, h.ValidateCall("group42.tool4242", []byte(`{"path":"a"}`)))
 	}
 }
 

@@ -98,9 +98,7 @@ func TestNamesGoToTheFirstFromTheCacheToo(t *testing.T) {
 func exchange(t *testing.T, path string) {
 	t.Helper()
 	content := require.Must(os.ReadFile(path))(t)
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(path))
 	if err := os.WriteFile(path, append(content, "newer"...), 0o755); err != nil { //nolint:gosec // a program
 		t.Fatal(err)
 	}
@@ -110,15 +108,12 @@ func exchange(t *testing.T, path string) {
 func TestStaleCacheIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	each := func(t *testing.T, cache string, f func(path string) error) {
-		err := filepath.WalkDir(cache, func(path string, e fs.DirEntry, err error) error {
+		require.NoError(t, filepath.WalkDir(cache, func(path string, e fs.DirEntry, err error) error {
 			if err != nil || e.IsDir() {
 				return err
 			}
 			return f(path)
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 	for name, c := range map[string]struct {
 		change func(t *testing.T, binary, cache string)
@@ -161,9 +156,7 @@ func TestTouchedBinaryIsTheSame(t *testing.T) {
 	exchange(t, binary) // a file of its own: the test's binary is linked by others
 	load(t, dir, cache)
 	then := require.Must(os.Stat(binary))(t).ModTime().Add(-1e9)
-	if err := os.Chtimes(binary, then, then); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chtimes(binary, then, then))
 	if got := starts(load(t, dir, cache)); len(got) != 0 {
 		t.Errorf("%v was started", got)
 	}
@@ -173,16 +166,12 @@ func TestTouchedBinaryIsTheSame(t *testing.T) {
 func TestUnusableCache(t *testing.T) {
 	t.Parallel()
 	dir, file := plugintest.Dir(t, plugintest.Named), filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	vanished := t.TempDir()
 	for _, cache := range []string{file, filepath.Join(file, "below"), vanished} {
 		for range 2 {
 			h := newHost(t, host.WithCache(cache))
-			if err := os.RemoveAll(vanished); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.RemoveAll(vanished))
 			require.Must(h.Load(t.Context(), dir))(t)
 			if got := starts(h); got["named"] != 1 {
 				t.Errorf("%s: started %v", cache, got)

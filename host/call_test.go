@@ -24,9 +24,7 @@ func TestHostIsAProvider(t *testing.T) {
 	tooltest.Run(t, func(t *testing.T) tool.Provider {
 		h := newHost(t)
 		for _, f := range tooltest.Fixture() {
-			if err := h.Register(f); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, h.Register(f))
 		}
 		return h
 	})
@@ -38,9 +36,7 @@ func TestNestedHostIsAProvider(t *testing.T) {
 	tooltest.Run(t, func(t *testing.T) tool.Provider {
 		inner, outer := newHost(t), newHost(t)
 		for _, f := range tooltest.Fixture() {
-			if err := inner.Register(f); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, inner.Register(f))
 		}
 		require.Must(outer.Attach(t.Context(), "inner", inner))(t)
 		return outer.Session()
@@ -53,9 +49,7 @@ func TestOrderOfRefusals(t *testing.T) {
 	h := newHost(t)
 	runs := 0
 	guarded := echo("guarded", func(d *tool.Definition) { d.Permission, d.Safety = "fs:write", tool.Dangerous })
-	if err := h.Register(counted(guarded, &runs)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.Register(counted(guarded, &runs)))
 	nobody := h.Session()
 	writer := h.Session(host.WithGrants("fs:write"))
 	for _, c := range []struct {
@@ -97,9 +91,7 @@ func TestArguments(t *testing.T) {
 	})
 	none := echo("none", func(d *tool.Definition) { d.InputSchema = nil })
 	for _, x := range []tool.Tool{counted(typed, &runs), counted(none, &runs)} {
-		if err := h.Register(x); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, h.Register(x))
 	}
 	for _, c := range []struct{ name, args, text string }{
 		{"typed", `{}`, "missing required argument: f"},
@@ -137,9 +129,7 @@ func TestGrants(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	for name, c := range map[string]tool.Capability{"read": "fs:read", "write": "fs:write", "open": ""} {
-		if err := h.Register(echo(name, func(d *tool.Definition) { d.Permission = c })); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, h.Register(echo(name, func(d *tool.Definition) { d.Permission = c })))
 	}
 	s := h.Session(host.WithGrants("fs:read"))
 	works := func(name string) bool {
@@ -166,9 +156,7 @@ func TestApproval(t *testing.T) {
 	h := newHost(t)
 	runs := 0
 	danger := echo("danger", func(d *tool.Definition) { d.Safety = tool.Unset }) // which counts as dangerous
-	if err := h.Register(counted(danger, &runs)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.Register(counted(danger, &runs)))
 	for _, c := range []struct {
 		name     string
 		decision policy.Decision
@@ -238,9 +226,7 @@ func TestOutcome(t *testing.T) {
 		}
 		var raw map[string]any
 		b := require.Must(json.Marshal(out))(t)
-		if err := json.Unmarshal(b, &raw); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal(b, &raw))
 		meta, _ := raw["metadata"].(map[string]any)
 		for _, key := range []string{"execution_time_ms", "safety_level", "approved", "plugin", "attempts"} {
 			if _, ok := meta[key]; !ok {
@@ -262,9 +248,7 @@ func TestPanickingHandler(t *testing.T) {
 	h := newHost(t, host.WithLogger(hclog.New(&hclog.LoggerOptions{Output: &log, Level: hclog.Info})))
 	x := echo("boom")
 	x.Handler = func(context.Context, tool.Call) (tool.Result, error) { panic("kaboom") }
-	if err := h.Register(x); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.Register(x))
 	out := h.Call(t.Context(), tool.Call{Name: "boom"})
 	if out.Success || out.Error.Code != tool.CodeToolFailed || !strings.Contains(out.Content, "tool boom execution failed: panic: kaboom") {
 		t.Errorf("outcome %+v", out)
@@ -284,9 +268,7 @@ func TestBatchKeepsOrder(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	for i, safety := range []tool.Safety{tool.Safe, tool.Safe, tool.Cautious} {
-		if err := h.Register(echo(fmt.Sprintf("t%d", i), func(d *tool.Definition) { d.Safety = safety })); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, h.Register(echo(fmt.Sprintf("t%d", i), func(d *tool.Definition) { d.Safety = safety })))
 	}
 	out := h.CallAll(t.Context(), []tool.Call{{Name: "t0"}, {Name: "unknown"}, {Name: "t2"}, {Name: "t1"}})
 	want := []string{"t0:", "Unknown tool: unknown", "t2:", "t1:"}
@@ -326,9 +308,7 @@ func TestBatchOverlapsSafeCalls(t *testing.T) {
 		}
 	})
 	for _, x := range []tool.Tool{a, b} {
-		if err := h.Register(x); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, h.Register(x))
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), ceiling)
 	defer cancel()
@@ -347,9 +327,7 @@ func TestTimeout(t *testing.T) {
 		<-ctx.Done()
 		return tool.Result{}, context.Cause(ctx)
 	}
-	if err := h.Register(slow); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.Register(slow))
 	_, err := h.Execute(t.Context(), tool.Call{Name: "slow"})
 	if tool.CodeOf(err) != tool.CodeDeadlineExceeded || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "limit of 1ns") {
 		t.Errorf("got %v", err)
@@ -359,9 +337,7 @@ func TestTimeout(t *testing.T) {
 func TestDefaultHost(t *testing.T) {
 	t.Parallel()
 	name := "default." + rand.Text() // the default host is one for all runs
-	if err := host.Register(echo(name)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, host.Register(echo(name)))
 	listed := require.Must(host.List(t.Context()))(t)
 	named := func(d tool.Definition) bool { return d.Name == name && d.Alias == strings.ReplaceAll(name, ".", "_") }
 	if _, ok := host.Get(name); !ok || !slices.ContainsFunc(listed, named) {
@@ -369,9 +345,7 @@ func TestDefaultHost(t *testing.T) {
 	}
 	next := echo(name)
 	next.Handler = echo("next").Handler
-	if err := host.Replace(next); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, host.Replace(next))
 	if res := require.Must(host.Execute(t.Context(), tool.Call{Name: name}))(t); res.Text() != "next:" {
 		t.Errorf("answered %q", res.Text())
 	}

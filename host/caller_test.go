@@ -14,6 +14,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -43,16 +44,12 @@ func called(t *testing.T, h *host.Host, n int, name string, c host.Caller) (pass
 func TestRateOfCaller(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
-	if err := h.Register(limited("x", 3)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.Register(limited("x", 3)))
 	ann := host.Caller{Name: "ann"}
 	if n := called(t, h, 2, "x", ann); n != 2 {
 		t.Errorf("%d of ann's first 2 calls passed", n)
 	}
-	if err := h.SetOverrides(map[string]host.Override{"x": {Safety: tool.Cautious}}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.SetOverrides(map[string]host.Override{"x": {Safety: tool.Cautious}}))
 	if n := called(t, h, 18, "x", ann); n != 1 {
 		t.Errorf("%d of ann's other calls passed, want 1", n)
 	}
@@ -73,9 +70,7 @@ func TestRatesInFile(t *testing.T) {
 	for range 2 {
 		h := newHost(t, host.WithRates(path))
 		for _, x := range []tool.Tool{limited("x", 3), limited("y", 30), echo("free")} {
-			if err := h.Register(x); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, h.Register(x))
 		}
 		hosts = append(hosts, h)
 	}
@@ -110,9 +105,7 @@ func TestRatesInFile(t *testing.T) {
 	if first, then := called(t, b, 2, "x", cli), called(t, a, 18, "x", cli); first != 2 || then != 1 {
 		t.Errorf("with a new file %d and %d of 20 calls passed, want 2 and 1", first, then)
 	}
-	if err := os.Chmod(path, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chmod(path, 0o666))
 	out := a.Session(host.WithCaller(cli)).Call(t.Context(), tool.Call{Name: "x"})
 	if out.Success || out.Error.Code != tool.CodeUnavailable || !strings.Contains(out.Content, path) {
 		t.Errorf("with a file that others may write: %+v", out)
@@ -129,9 +122,7 @@ func TestRatesBeyondReach(t *testing.T) {
 	h := newHost(t, host.WithRates(path))
 	x := limited("x", 1)
 	x.RateLimit = &tool.RateLimit{Calls: 2_000_000, Period: tool.Duration(time.Second)}
-	if err := h.Register(x); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.Register(x))
 	if n := called(t, h, 5, "x", host.Caller{Name: "cli"}); n != 5 {
 		t.Errorf("%d of 5 calls passed", n)
 	}
@@ -153,9 +144,7 @@ func TestQuotaOfCaller(t *testing.T) {
 		return tool.Text("done"), nil
 	}
 	for _, x := range []tool.Tool{slow, echo("quick")} {
-		if err := h.Register(x); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, h.Register(x))
 	}
 	ann := host.Caller{Name: "ann", Calls: 2}
 	call := func(c host.Caller, name string) host.Outcome {
@@ -197,9 +186,7 @@ func TestCallerIsNamed(t *testing.T) {
 	t.Parallel()
 	records, events := make(recordChannel, 10), make(chan policy.Event, 10)
 	h := newHost(t, host.WithAudit(records), host.WithHooks(policy.Hooks{Before: func(e policy.Event) { events <- e }}))
-	if err := h.Register(echo("danger", func(d *tool.Definition) { d.Safety = tool.Dangerous })); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.Register(echo("danger", func(d *tool.Definition) { d.Safety = tool.Dangerous })))
 	var asked policy.Request
 	ann := host.Caller{Name: "ann", Account: "lab\n", Via: "mcp", Client: "strange\x1b[2J " + strings.Repeat("x", 1<<20)}
 	s := h.Session(host.WithCaller(ann), host.WithApprover(policy.ApproverFunc(
@@ -258,9 +245,7 @@ func TestViewOfSession(t *testing.T) {
 			Handler:    func(_ context.Context, c tool.Call) (tool.Result, error) { return tool.Text(c.Session), nil },
 		},
 	} {
-		if err := h.Register(x); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, h.Register(x))
 	}
 	s := h.Session(host.WithCaller(host.Caller{Name: "ann"}), host.WithVisible(func(d tool.Definition) bool { return d.Name != "hidden" }))
 	view := s.With(host.WithGrants(tool.FSRead), host.WithSessionID("other"), host.WithCaller(host.Caller{Name: "bob"}),

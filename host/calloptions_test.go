@@ -32,9 +32,7 @@ func TestCallOptions(t *testing.T) {
 		<-ctx.Done()
 		return tool.Result{}, context.Cause(ctx)
 	}
-	if err := h.Register(harm); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.Register(harm))
 	s := h.Session()
 	call := tool.Call{Name: "harm"}
 	if out := s.Call(t.Context(), call); out.Error == nil || out.Error.Code != tool.CodeApprovalRequired {
@@ -71,9 +69,7 @@ func TestIdempotencyKey(t *testing.T) {
 		}
 		return tool.Result{}, errors.New("sent twice")
 	}
-	if err := h.Register(send); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.Register(send))
 	s := h.Session()
 	key := host.CallOptions{IdempotencyKey: "a"}
 	call := tool.Call{Name: "send", Arguments: json.RawMessage(`{"text":"x"}`)}
@@ -123,9 +119,7 @@ func TestToolIsToldIdempotencyKey(t *testing.T) {
 		runs++
 		return tool.Text(c.IdempotencyKey), nil
 	}
-	if err := h.Register(who); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.Register(who))
 	call := tool.Call{Name: "who", Arguments: json.RawMessage(`{"text":"x"}`), IdempotencyKey: "its own"}
 	for _, key := range []string{"", "", "given", "given"} {
 		want := cmp.Or(key, "its own")
@@ -163,9 +157,7 @@ func TestOutcomeHasBlocksAndNames(t *testing.T) {
 		return tool.Result{Content: []tool.Content{tool.TextContent{Text: "Here."}, picture}}, nil
 	}
 	for _, one := range []tool.Tool{shot, echo("text.echo")} {
-		if err := h.Register(one); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, h.Register(one))
 	}
 	out := h.Call(t.Context(), tool.Call{Name: "screen_shot"})
 	if out.Name != "screen_shot" || out.Metadata.Tool != "screen.shot" {

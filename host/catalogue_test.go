@@ -61,9 +61,7 @@ func register(t *testing.T, h *host.Host, name string, change ...func(*tool.Defi
 	named.Handler = func(_ context.Context, call tool.Call) (tool.Result, error) {
 		return tool.Text(name + " as " + call.Name), nil
 	}
-	if err := h.Register(named); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.Register(named))
 }
 
 // argumentSchema is empty where there are no arguments.
@@ -296,9 +294,7 @@ func TestLiveCatalogue(t *testing.T) {
 		<-finish
 		return tool.Text("done"), nil
 	}
-	if err := h.Register(slow); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.Register(slow))
 	turn := make(chan host.Outcome, 1)
 	go func() { turn <- h.Call(t.Context(), tool.Call{Name: "slow"}) }()
 	<-begun

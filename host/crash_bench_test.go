@@ -10,6 +10,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/tooltest"
 )
@@ -17,15 +18,10 @@ import (
 func loaded(b *testing.B, mode plugintest.Mode) *host.Host {
 	b.Helper()
 	dir := plugintest.Dir(b, mode)
-	h, err := host.New(host.WithRoot(b.TempDir()), host.WithStartTimeout(ceiling),
-		host.WithRestartPolicy(plugin.RestartPolicy{Free: -1}))
-	if err != nil {
-		b.Fatal(err)
-	}
+	h := require.Must(host.New(host.WithRoot(b.TempDir()), host.WithStartTimeout(ceiling),
+		host.WithRestartPolicy(plugin.RestartPolicy{Free: -1})))(b)
 	b.Cleanup(func() { _ = h.Close(context.Background()) })
-	if _, err := h.Load(b.Context(), dir); err != nil {
-		b.Fatal(err)
-	}
+	require.Must(h.Load(b.Context(), dir))(b)
 	return h
 }
 
@@ -46,9 +42,7 @@ func BenchmarkCrash(b *testing.B) {
 			time.Sleep(100 * time.Microsecond)
 		}
 		killed := time.Now()
-		if err := syscall.Kill(h.Plugins()[0].PID, syscall.SIGKILL); err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, syscall.Kill(h.Plugins()[0].PID, syscall.SIGKILL))
 		if code := <-failed; code != tool.CodeCrashed {
 			b.Fatal(code)
 		}

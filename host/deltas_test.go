@@ -40,9 +40,7 @@ func TestDeltasAddUp(t *testing.T) {
 	dir := plugintest.Dir(t, plugintest.Fixture)
 	own, inner, outer := newHost(t), newHost(t), newHost(t)
 	for _, f := range tooltest.Fixture() {
-		if err := own.Register(f); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, own.Register(f))
 	}
 	require.Must(inner.Load(t.Context(), dir))(t)
 	require.Must(outer.Attach(t.Context(), "inner", inner))(t)
@@ -81,9 +79,7 @@ func TestDeltasAreLimited(t *testing.T) {
 		}
 		return tool.Text("more"), nil
 	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	whole := strings.Repeat("0123456789é", 10)
 	for limit, want := range map[int]string{0: whole, 15: "0123456789é0123", 110: whole, 5: "01234"} {
 		var s viewed
@@ -113,9 +109,7 @@ func TestDeltasMustFit(t *testing.T) {
 			panic("broken")
 		}),
 	} {
-		if err := inner.Register(one); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, inner.Register(one))
 	}
 	outer := newHost(t, host.WithPluginSettings(func(_ string, s *plugin.Settings) { s.Limits.MaxResult = 1000 }))
 	require.Must(outer.Load(t.Context(), dir))(t)
@@ -163,7 +157,7 @@ func TestDeltasOfRetries(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	runs := 0
-	err := h.Register(streams("again", func(d *tool.Definition) { d.Idempotent, d.MaxRetries = true, 2 },
+	require.NoError(t, h.Register(streams("again", func(d *tool.Definition) { d.Idempotent, d.MaxRetries = true, 2 },
 		func(ctx context.Context, out tool.TextWriter) (tool.Result, error) {
 			runs++
 			_, _ = fmt.Fprintf(out, "attempt %d", runs)
@@ -171,10 +165,7 @@ func TestDeltasOfRetries(t *testing.T) {
 				return tool.Result{}, tool.Errorf(tool.CodeUnavailable, "not yet")
 			}
 			return tool.Result{}, nil
-		}))
-	if err != nil {
-		t.Fatal(err)
-	}
+		})))
 	var s viewed
 	_, res, err := h.Session().CallWith(t.Context(), tool.Call{Name: "again"}, host.CallOptions{Deltas: s.take})
 	if err != nil || res.Text() != "attempt 3" || s.text != "attempt 3" || fmt.Sprint(s.void) != "[attempt 1 attempt 2]" {
@@ -196,9 +187,7 @@ func TestDeltasStayInside(t *testing.T) {
 			return tool.Text("[redacted]"), err
 		}
 	}))
-	if err := h.Register(secret); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.Register(secret))
 	var s viewed
 	out, _, _ := h.Session().CallWith(t.Context(), tool.Call{Name: "secret"}, host.CallOptions{Deltas: s.take})
 	if out.Content != "[redacted]" || s.text != "" {
@@ -213,9 +202,7 @@ func TestDeltasStayInside(t *testing.T) {
 		return tool.Result{}, err
 	})
 	for _, one := range []tool.Tool{secret, nested} {
-		if err := h.Register(one); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, h.Register(one))
 	}
 	s = viewed{}
 	out, _, _ = h.Session().CallWith(t.Context(), tool.Call{Name: "nested"}, host.CallOptions{Deltas: s.take})
@@ -247,9 +234,7 @@ func TestDeltasOfACanceledCall(t *testing.T) {
 			}
 		}
 	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), ceiling)
 	defer cancel()
 	s := viewed{first: make(chan struct{})}

@@ -56,10 +56,7 @@ func (s *stubborn) List(ctx context.Context) ([]tool.Definition, error) {
 // Close ends by its context, whatever a provider does.
 func TestCloseIsBounded(t *testing.T) {
 	t.Parallel()
-	h, err := host.New(host.WithRoot(t.TempDir()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := require.Must(host.New(host.WithRoot(t.TempDir())))(t)
 	s := newStubborn(t, echo("a"))
 	require.Must(h.Attach(t.Context(), "stubborn", s))(t)
 	s.waits.Store(true)
@@ -84,13 +81,8 @@ func TestCloseIsBounded(t *testing.T) {
 func TestDetach(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
-	inner, err := host.New(host.WithRoot(t.TempDir()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := inner.Register(echo("in")); err != nil {
-		t.Fatal(err)
-	}
+	inner := require.Must(host.New(host.WithRoot(t.TempDir())))(t)
+	require.NoError(t, inner.Register(echo("in")))
 	require.Must(h.Attach(t.Context(), "inner", inner))(t)
 	closed := inner.Changes()
 	if err := h.Detach(t.Context(), "inner"); err != nil || h.Len() != 0 {
@@ -171,14 +163,10 @@ func TestCallAllIsBounded(t *testing.T) {
 		return tool.Text("done"), nil
 	}
 	for _, one := range []tool.Tool{busy, echo("asked")} {
-		if err := h.Register(one); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, h.Register(one))
 	}
 	inner := newHost(t, host.WithOverrides(map[string]host.Override{"nested": {Approval: policy.Ask}}))
-	if err := inner.Register(echo("nested")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, inner.Register(echo("nested")))
 	require.Must(h.Attach(t.Context(), "inner", inner))(t)
 	s := h.Session(host.WithApprover(policy.ApproverFunc(func(context.Context, policy.Request) (policy.Decision, error) {
 		defer asking.Add(-1)
@@ -233,9 +221,7 @@ func TestNil(t *testing.T) {
 		t.Errorf("a tool without a handler: %v", err)
 	}
 	harm := echo("harm", func(d *tool.Definition) { d.Safety = tool.Dangerous })
-	if err := h.Register(harm); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.Register(harm))
 	for _, a := range []policy.Approver{policy.ApproverFunc(nil), (*asked)(nil)} {
 		s := h.Session(host.WithApprover(a), host.WithVisible(nil), nil)
 		for range s.CallAll(t.Context(), nil) {

@@ -63,13 +63,9 @@ func TestChangesReachHooks(t *testing.T) {
 	require.Must(h.Load(t.Context(), dir))(t)
 	reaches("starting", "ready")
 	p := h.Plugins()[0]
-	if err := syscall.Kill(p.PID, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, syscall.Kill(p.PID, syscall.SIGKILL))
 	reaches("idle")
-	if err := h.Detach(t.Context(), p.Name); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.Detach(t.Context(), p.Name))
 	reaches("draining", "")
 	if n := h.DroppedEvents(); n != 0 {
 		t.Errorf("%d events are missing", n)
@@ -82,9 +78,7 @@ func TestDroppedEventsAreCounted(t *testing.T) {
 	hold := make(chan struct{})
 	h := newHost(t, host.WithHooks(policy.Hooks{Before: func(policy.Event) { <-hold }}))
 	t.Cleanup(func() { close(hold) }) // before the host is closed
-	if err := h.Register(echo("a")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.Register(echo("a")))
 	for range 1100 {
 		require.Must(h.Execute(t.Context(), tool.Call{Name: "a"}))(t)
 	}

@@ -25,13 +25,8 @@ const firstSDK = "testdata/first-sdk.zip"
 func buildFirst(t *testing.T) string {
 	t.Helper()
 	src, dir := t.TempDir(), t.TempDir()
-	archive, err := zip.OpenReader(firstSDK)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(os.CopyFS(src, archive), archive.Close()); err != nil {
-		t.Fatal(err)
-	}
+	archive := require.Must(zip.OpenReader(firstSDK))(t)
+	require.NoError(t, errors.Join(os.CopyFS(src, archive), archive.Close()))
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, "first"), "./plugin")
 	build.Dir = src
 	if out, err := build.CombinedOutput(); err != nil {

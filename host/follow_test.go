@@ -43,12 +43,8 @@ func TestFollowLinks(t *testing.T) {
 	dir, store := t.TempDir(), t.TempDir()
 	exchange := func(link, target string) {
 		t.Helper()
-		if err := os.Symlink(target, link+".new"); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(link+".new", link); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Symlink(target, link+".new"))
+		require.NoError(t, os.Rename(link+".new", link))
 	}
 	for _, v := range []string{"1", "2", "3"} {
 		if err := os.Mkdir(filepath.Join(store, v), 0o755); err != nil { //nolint:gosec // as package managers do
@@ -72,9 +68,7 @@ func TestFollowLinks(t *testing.T) {
 	if protected := strings.Join(h.Protected(), "\n"); !strings.Contains(protected, filepath.Join(store, "3", "weather")) {
 		t.Errorf("tools may change what the link leads to: %s", protected)
 	}
-	if err := os.Remove(filepath.Join(store, "3", "weather")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(filepath.Join(store, "3", "weather")))
 	require.Eventually(t, "withdrawn", func() bool { return h.Len() == 0 })
 }
 
@@ -86,9 +80,7 @@ func TestFollowTouch(t *testing.T) {
 	old := time.Now().Add(-time.Hour)
 	touch := func(to time.Time) {
 		t.Helper()
-		if err := os.Chtimes(filepath.Join(dir, "versioned"), to, to); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Chtimes(filepath.Join(dir, "versioned"), to, to))
 	}
 	touch(old)
 	h := newHost(t, host.WithRoot(t.TempDir()), host.WithCache(t.TempDir()))
@@ -97,13 +89,8 @@ func TestFollowTouch(t *testing.T) {
 	before := pluginOf(h, "versioned").PID
 	touch(time.Now())
 	// Sync has done all that is to be done when it returns, Follow the same at its looks.
-	if err := h.Sync(t.Context(), dir); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(filepath.Join(dir, "versioned"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.Sync(t.Context(), dir))
+	text := require.Must(os.ReadFile(filepath.Join(dir, "versioned")))(t)
 	again := filepath.Join(dir, ".again")
 	if err := os.WriteFile(again, text, 0o755); err != nil { //nolint:gosec // a program
 		t.Fatal(err)
@@ -128,10 +115,7 @@ func TestFollowTouch(t *testing.T) {
 func TestFollowCopyInParts(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	program, err := os.ReadFile(os.Args[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := require.Must(os.ReadFile(os.Args[0]))(t)
 	log := &logbook{}
 	h := newHost(t, host.WithRoot(t.TempDir()), host.WithLogger(log.logger()))
 	follow(t, h, dir)
@@ -145,9 +129,7 @@ func TestFollowCopyInParts(t *testing.T) {
 		if _, err = f.Write(program[i*len(program)/parts : (i+1)*len(program)/parts]); err != nil {
 			t.Fatal(err)
 		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, f.Close())
 		if i+1 == parts {
 			break
 		}
@@ -207,9 +189,7 @@ func TestDraining(t *testing.T) {
 	if len(all) != 1 || all[0].PID != old || all[0].State != plugin.Draining || all[0].Calls != 1 || all[0].Version != "1" {
 		t.Errorf("draining: %+v, want process %d", all, old)
 	}
-	if err := os.WriteFile(filepath.Join(root, "go"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(root, "go"), nil, 0o600))
 	if err := <-answered; err != nil {
 		t.Error(err)
 	}

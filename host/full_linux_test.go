@@ -12,6 +12,7 @@ import (
 	"github.com/toolhost/toolhost/internal/lockfile"
 	"github.com/toolhost/toolhost/internal/test/fulldisk"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -27,9 +28,7 @@ func lockAndCacheOn(t *testing.T, disk string) {
 	path, cache, plugins := filepath.Join(disk, "toolhost.lock"), filepath.Join(disk, "cache"), t.TempDir()
 	plugintest.Deploy(t, plugins, "versioned", "1")
 	old := pinAll(t, plugins, path)
-	if err := os.Mkdir(cache, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(cache, 0o700))
 	fill(t, filepath.Join(disk, "filler"))
 
 	err := (&lockfile.Lock{Plugins: map[string]lockfile.Entry{"other": old.Plugins["versioned"]}}).Write(path)
@@ -51,9 +50,7 @@ func lockAndCacheOn(t *testing.T, disk string) {
 func fill(t *testing.T, path string) {
 	t.Helper()
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = f.Close() }()
 	for err == nil {
 		_, err = f.Write(make([]byte, 4096))

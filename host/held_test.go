@@ -75,18 +75,14 @@ func TestFollowHoldsWhatChangesInTheRoot(t *testing.T) {
 		t.Errorf("a restart: %v", err)
 	}
 	equalVersion("1")
-	if err := syscall.Kill(before, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, syscall.Kill(before, syscall.SIGKILL))
 	require.Eventually(t, "the process has ended", func() bool { return pluginOf(h, "versioned").State == plugin.Idle })
 	_, err := h.Execute(t.Context(), tool.Call{Name: "versioned.count"})
 	var fault *tool.Error
 	if !errors.As(err, &fault) || fault.Code != tool.CodeUnavailable || !strings.Contains(fault.Message, "has changed inside the workspace") || !fault.Unsent {
 		t.Errorf("a call meanwhile: %v", err)
 	}
-	if err := h.SyncPlugin(t.Context(), "versioned", dir); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.SyncPlugin(t.Context(), "versioned", dir))
 	equalVersion("2-more")
 	if s := pluginOf(h, "versioned"); s.Held != "" || s.Tools != 3 {
 		t.Errorf("after the word: %+v", s)
@@ -103,18 +99,12 @@ func TestFollowHoldsWhatChangesInTheRoot(t *testing.T) {
 
 	// One that goes away is held too, and one that is as it was before is not.
 	path := filepath.Join(dir, "versioned")
-	if err := os.Rename(path, filepath.Join(dir, ".away")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Rename(path, filepath.Join(dir, ".away")))
 	require.Eventually(t, "the loss is held", func() bool { return strings.Contains(pluginOf(h, "versioned").Held, "was removed") })
 	equalVersion("2-more")
-	if err := os.Rename(filepath.Join(dir, ".away"), path); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Rename(filepath.Join(dir, ".away"), path))
 	require.Eventually(t, "all is as it was", func() bool { return pluginOf(h, "versioned").Held == "" })
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(path))
 	if err := h.Sync(t.Context(), dir); err != nil {
 		t.Error(err)
 	}
@@ -128,9 +118,7 @@ func TestSettingsHoldInTheRoot(t *testing.T) {
 	t.Parallel()
 	h, dir := inRoot(t)
 	h.SetPluginSettings(func(_ string, s *plugin.Settings) { s.Enabled = false })
-	if err := h.Refresh(t.Context(), dir); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.Refresh(t.Context(), dir))
 	if s := pluginOf(h, "versioned"); s.State != plugin.Disabled || s.Held != "" {
 		t.Errorf("it is %+v", s)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -26,9 +27,7 @@ func TestHooks(t *testing.T) {
 		}
 	}
 	h := newHost(t, host.WithHooks(policy.Hooks{Before: note("before"), After: note("after"), Error: note("error")}))
-	if err := h.Register(echo("works")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.Register(echo("works")))
 	h.Call(t.Context(), tool.Call{Name: "works"})
 	h.Call(t.Context(), tool.Call{Name: "missing"})
 	if err := h.Close(t.Context()); err != nil { // which lets the hooks finish
@@ -51,9 +50,7 @@ func TestBadHooks(t *testing.T) {
 		Before: func(policy.Event) { panic("a hook's mistake") },
 		After:  func(policy.Event) { <-blocked },
 	}))
-	if err := h.Register(echo("works")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.Register(echo("works")))
 	for range 3000 { // more than the queue holds
 		if out := h.Call(t.Context(), tool.Call{Name: "works"}); !out.Success {
 			t.Fatalf("outcome %+v", out)

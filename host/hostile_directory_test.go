@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -90,9 +91,7 @@ func TestHostileDirectory(t *testing.T) {
 func shorter(t *testing.T, path string) string {
 	t.Helper()
 	link := filepath.Join("/tmp", fmt.Sprintf("th-%d-%s", os.Getpid(), filepath.Base(filepath.Dir(path))))
-	if err := os.Symlink(filepath.Dir(path), link); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink(filepath.Dir(path), link))
 	t.Cleanup(func() { _ = os.Remove(link) })
 	return filepath.Join(link, filepath.Base(path))
 }
@@ -107,9 +106,7 @@ func TestHostileManyFiles(t *testing.T) {
 		files = 2000 // making and removing them takes longer than what is tested
 	}
 	for i := range files {
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprint("file", i)), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprint("file", i)), nil, 0o600))
 	}
 	h := newHost(t)
 	begin := time.Now()
@@ -132,9 +129,7 @@ func TestHostileDirectoryOfOthers(t *testing.T) {
 	t.Parallel()
 	top := t.TempDir()
 	below := filepath.Join(top, "plugins")
-	if err := os.Mkdir(below, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(below, 0o755))
 	plugintest.Install(t, below, string(plugintest.Snoop))
 	for _, mode := range []os.FileMode{0o777, 0o757} {
 		if err := os.Chmod(top, mode); err != nil { //nolint:gosec // that is what is refused
@@ -158,9 +153,7 @@ func TestHostileDirectoryOfOthers(t *testing.T) {
 	if os.Geteuid() != 0 { // only root can give a directory away
 		return
 	}
-	if err := os.Chown(below, 65534, -1); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chown(below, 65534, -1))
 	if n, err := newHost(t).Load(t.Context(), below); n != 0 || tool.CodeOf(err) != tool.CodePermissionDenied || !strings.Contains(err.Error(), "belongs to another user") {
 		t.Errorf("another user's, below a sticky one: %d tools, %v", n, err)
 	}
@@ -171,9 +164,7 @@ func TestHostileHalfCopy(t *testing.T) {
 	t.Parallel()
 	dir := plugintest.Dir(t)
 	whole, err := os.ReadFile(plugintest.Install(t, t.TempDir(), string(plugintest.Snoop)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for name, part := range map[string]int{"head": 100, "quarter": len(whole) / 4, "half": len(whole) / 2} {
 		if err := os.WriteFile(filepath.Join(dir, name), whole[:part], 0o755); err != nil { //nolint:gosec // a program
 			t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/toolhost/toolhost/internal/test/hostile"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/procstest"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // bloatedEnviron makes this test's binary a process of no host that has an environment
@@ -40,17 +41,9 @@ func startBloated(t *testing.T, attr *syscall.SysProcAttr) *exec.Cmd {
 	self := plugintest.InstallSelf(t, openDir(t), "bloated-other")
 	cmd := exec.Command(self) //nolint:noctx // the test ends it
 	cmd.Env, cmd.SysProcAttr, cmd.Dir = []string{bloatedEnviron + "=1"}, attr, "/"
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	stdin := require.Must(cmd.StdinPipe())(t)
+	stdout := require.Must(cmd.StdoutPipe())(t)
+	require.NoError(t, cmd.Start())
 	t.Cleanup(func() { _, _ = stdin.Close(), cmd.Wait() })
 	said := make([]byte, 200)
 	if n, _ := stdout.Read(said); string(said[:n]) != "bloated" {

@@ -43,10 +43,7 @@ func TestHostileTheft(t *testing.T) {
 		if len(loot.Inherited) > 0 {
 			t.Errorf("it inherited %q", loot.Inherited)
 		}
-		seen, err := s.ask()
-		if err != nil {
-			t.Fatal(err)
-		}
+		seen := require.Must(s.ask())(t)
 		if slices.ContainsFunc(seen.Env, func(kv string) bool { return strings.HasPrefix(kv, hostile.Secret) }) || seen.Stdin != "" {
 			t.Errorf("it was given %+v", seen)
 		}
@@ -55,9 +52,7 @@ func TestHostileTheft(t *testing.T) {
 
 func lootOf(t *testing.T, res tool.Result) (loot hostile.Loot) {
 	t.Helper()
-	if err := json.Unmarshal(res.Structured, &loot); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(res.Structured, &loot))
 	return loot
 }
 

@@ -66,9 +66,7 @@ func TestHostileForkBomb(t *testing.T) {
 		uid = 61000 + os.Getpid()%1000
 		h.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: 65534}}
 		for _, path := range []string{h.tmp, h.root} {
-			if err := os.Chown(path, uid, 65534); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.Chown(path, uid, 65534))
 		}
 		for path := h.root; path != os.TempDir() && path != "/"; path = filepath.Dir(path) {
 			if err := os.Chmod(path, 0o755); err != nil { //nolint:gosec // the user has to get there

@@ -20,6 +20,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -66,17 +67,9 @@ func watchPauses(t *testing.T, h *host.Host) (stop func()) {
 // Load says.
 func freeze(t *testing.T, root, dir string) error {
 	t.Helper()
-	h, err := host.New(host.WithRoot(root), host.WithStartTimeout(2*time.Second))
-	if err != nil {
-		t.Fatal(err)
-	}
-	neighbours, err := host.New(host.WithRoot(t.TempDir()), host.WithStartTimeout(ceiling))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := neighbours.Load(t.Context(), plugintest.Dir(t, plugintest.Snoop)); err != nil {
-		t.Fatal(err)
-	}
+	h := require.Must(host.New(host.WithRoot(root), host.WithStartTimeout(2*time.Second)))(t)
+	neighbours := require.Must(host.New(host.WithRoot(t.TempDir()), host.WithStartTimeout(ceiling)))(t)
+	require.Must(neighbours.Load(t.Context(), plugintest.Dir(t, plugintest.Snoop)))(t)
 	stop := watchPauses(t, neighbours)
 	begin := time.Now()
 	_, failed := h.Load(t.Context(), dir)
@@ -125,9 +118,7 @@ func TestHostileLease(t *testing.T) { //nolint:paralleltest // it watches this p
 			held := path
 			if what == "interpreter" {
 				held = filepath.Join(t.TempDir(), "interpreter")
-				if err := os.Rename(path, held); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, os.Rename(path, held))
 				if err := os.WriteFile(path, []byte("#!"+held+"\n"), 0o700); err != nil { //nolint:gosec // a program
 					t.Fatal(err)
 				}
@@ -145,10 +136,7 @@ func TestHostileLease(t *testing.T) { //nolint:paralleltest // it watches this p
 // on what runs.
 func copyTo(t *testing.T, path string) {
 	t.Helper()
-	content, err := os.ReadFile(os.Args[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := require.Must(os.ReadFile(os.Args[0]))(t)
 	if err := os.WriteFile(path, content, 0o700); err != nil { //nolint:gosec // a program
 		t.Fatal(err)
 	}
@@ -162,17 +150,9 @@ func child(t *testing.T, files []*os.File, env ...string) *otherProcess {
 	t.Helper()
 	cmd := exec.Command(os.Args[0]) //nolint:noctx // the test ends it
 	cmd.Env, cmd.ExtraFiles, cmd.Stderr = env, files, os.Stderr
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	stdin := require.Must(cmd.StdinPipe())(t)
+	stdout := require.Must(cmd.StdoutPipe())(t)
+	require.NoError(t, cmd.Start())
 	t.Cleanup(func() { _, _, _ = stdin.Close(), cmd.Process.Kill(), cmd.Wait() })
 	return &otherProcess{stdout}
 }
@@ -181,10 +161,7 @@ func child(t *testing.T, files []*os.File, env ...string) *otherProcess {
 func (c *otherProcess) says(t *testing.T, word string) {
 	t.Helper()
 	said := make([]byte, 200)
-	n, err := c.stdout.Read(said)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := require.Must(c.stdout.Read(said))(t)
 	if string(said[:n]) != word {
 		t.Skipf("not on this machine: %s", said[:n])
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // grpcLines counts what gRPC logs in this process at its default level.
@@ -59,9 +60,7 @@ func TestHostileHTTP2(t *testing.T) { //nolint:paralleltest // it counts
 // Unary results are bounded together: what is too much is refused at once.
 func TestHostileUnaryHold(t *testing.T) { //nolint:paralleltest // it counts
 	s := newStreet(t, []plugintest.Mode{hostile.UnaryHold}, host.WithCarrier(plugin.Unary), host.WithConcurrency(64, 64))
-	if err := s.move(t, hostile.UnaryHold); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.move(t, hostile.UnaryHold))
 	const callers = 24
 	var refused, late atomic.Int64
 	most := peak(func() {

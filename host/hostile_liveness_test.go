@@ -123,9 +123,7 @@ func TestHostileKill(t *testing.T) { //nolint:paralleltest // it counts
 			}()
 		}
 		require.Eventually(t, "all calls have come", func() bool { return len(s.ledger()) == calls })
-		if err := syscall.Kill(s.number(t), syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, syscall.Kill(s.number(t), syscall.SIGKILL))
 		begin := time.Now()
 		for range calls / 2 {
 			for _, e := range faultsOf(<-errs[hostile.LedgerOnce]) {
@@ -178,12 +176,8 @@ func TestHostileEverythingAtOnce(t *testing.T) { //nolint:paralleltest // it cou
 		t.Run(string(carrier), func(t *testing.T) {
 			dir := plugintest.Dir(t, plugintest.Crasher, plugintest.Fixture)
 			h, err := host.New(host.WithRoot(t.TempDir()), host.WithStartTimeout(ceiling), host.WithCarrier(carrier))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := h.Load(t.Context(), dir); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
+			require.Must(h.Load(t.Context(), dir))(t)
 			crash := tool.Call{Name: "crash.exit", Arguments: json.RawMessage(`{"code":1}`)}
 			wait, echo := tool.Call{Name: "crash.wait"}, tool.Call{Name: "test.echo", Arguments: json.RawMessage(`{"text":"x"}`)}
 			done := make(chan string)

@@ -12,6 +12,7 @@ import (
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/test/hostile"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -108,16 +109,12 @@ func TestHostileNeighbour(t *testing.T) {
 			modes := []plugintest.Mode{victim, hostile.Neighbour}
 			everyWay(t, modes, func(t *testing.T, s *street) {
 				for _, mode := range modes {
-					if err := s.move(t, mode); err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, s.move(t, mode))
 				}
 				if err := s.ask(t, hostile.VictimLives); err != nil { // it runs
 					t.Fatal(err)
 				}
-				if err := s.ask(t, hostile.Tool); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, s.ask(t, hostile.Tool))
 				s.unharmed(t, victim)
 			})
 		})
@@ -131,9 +128,7 @@ func TestHostileNeighbourFirst(t *testing.T) {
 	modes := []plugintest.Mode{hostile.FirstIn, hostile.HeldVictim}
 	everyWay(t, modes, func(t *testing.T, s *street) {
 		for _, mode := range modes {
-			if err := s.move(t, mode); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, s.move(t, mode))
 		}
 		s.unharmed(t, hostile.HeldVictim)
 		if s.left(hostile.Connected) {
@@ -152,9 +147,7 @@ func TestHostileAddress(t *testing.T) {
 				victim := make(chan error, 1)
 				go func() { victim <- s.move(t, hostile.HeldOther) }()
 				err := s.move(t, mode)
-				if writeErr := os.WriteFile(filepath.Join(s.root, hostile.Connected), nil, 0o600); writeErr != nil {
-					t.Fatal(writeErr)
-				}
+				require.NoError(t, os.WriteFile(filepath.Join(s.root, hostile.Connected), nil, 0o600))
 				if err := <-victim; err != nil {
 					t.Error(err)
 				}
@@ -180,9 +173,7 @@ func TestHostileReconnect(t *testing.T) {
 		t.Run(string(carrier), func(t *testing.T) {
 			t.Parallel()
 			s := newStreet(t, []plugintest.Mode{hostile.Reconnect}, host.WithCarrier(carrier))
-			if err := s.move(t, hostile.Reconnect); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, s.move(t, hostile.Reconnect))
 			for range 3 {
 				if err := s.ask(t, hostile.Tool); err != nil && tool.CodeOf(err) != tool.CodeCrashed {
 					t.Error(err)
@@ -203,9 +194,7 @@ func TestHostileLeaver(t *testing.T) {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
 			s := newStreet(t, []plugintest.Mode{mode}, host.WithRestartPolicy(plugin.RestartPolicy{Free: 1, Backoff: time.Hour, MaxBackoff: time.Hour}))
-			if err := s.move(t, mode); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, s.move(t, mode))
 			for range 3 {
 				if err := s.ask(t, hostile.Tool); err == nil {
 					t.Error("it answered")
@@ -231,9 +220,7 @@ func TestPluginBehindWrapper(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "wrapper"), []byte(script), 0o755); err != nil { //nolint:gosec // a program
 				t.Fatal(err)
 			}
-			if _, err := s.Load(t.Context(), dir); err != nil {
-				t.Fatal(err)
-			}
+			require.Must(s.Load(t.Context(), dir))(t)
 			if err := s.ask(t, hostile.VictimLives); err != nil {
 				t.Error(err)
 			}

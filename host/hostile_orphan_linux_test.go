@@ -99,10 +99,7 @@ func startHost(t *testing.T, mode plugintest.Mode, files ...*os.File) *otherHost
 // newOtherHost is one that is not started yet, to load a plugin directory.
 func newOtherHost(t *testing.T, dir string) *otherHost {
 	t.Helper()
-	tmp, err := os.MkdirTemp("", "th-host-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	tmp := require.Must(os.MkdirTemp("", "th-host-"))(t)
 	t.Cleanup(func() { _ = os.RemoveAll(tmp) })
 	h := &otherHost{mark: filepath.Base(tmp), tmp: tmp, root: t.TempDir()}
 	h.Cmd = exec.CommandContext(context.Background(), os.Args[0]) // t.Context ends before it is told to close
@@ -119,13 +116,8 @@ func (h *otherHost) begin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stdout, err := h.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := h.Start(); err != nil {
-		t.Fatal(err)
-	}
+	stdout := require.Must(h.StdoutPipe())(t)
+	require.NoError(t, h.Start())
 	t.Cleanup(func() {
 		_ = stdin.Close() // it closes, and ends
 		defer time.AfterFunc(ceiling, func() { _ = h.Process.Kill() }).Stop()
@@ -179,9 +171,7 @@ func TestHostileKilledHost(t *testing.T) {
 			if n := len(h.plugins()); n != c.runs {
 				t.Fatalf("%d processes run, want %d; the host says %+v", n, c.runs, h.told)
 			}
-			if err := h.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, h.Process.Kill())
 			_ = h.Wait()
 			require.Eventually(t, "its processes are gone", func() bool { return len(h.plugins()) == 0 })
 		})
@@ -193,9 +183,7 @@ func TestHostileKilledHost(t *testing.T) {
 func TestHostileDescriptors(t *testing.T) {
 	t.Parallel()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _, _ = r.Close(), w.Close() }()
 	h := startHost(t, hostile.Thief, w)
 	if strings.Contains(h.Result, `"inherited":["`) {

@@ -28,9 +28,7 @@ func safeCallsOn(t *testing.T, disk string) {
 	log := require.Must(audit.Open(path, audit.Options{}))(t)
 	h := newHost(t, host.WithAudit(log), host.WithAuditRequired(tool.Safe))
 	runs := 0
-	if err := h.Register(counted(echo("safe"), &runs)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.Register(counted(echo("safe"), &runs)))
 	refused := 0
 	for range 150 {
 		out := h.Call(t.Context(), tool.Call{Name: "safe"})
@@ -60,15 +58,11 @@ func TestRequiredWhileLocked(t *testing.T) {
 	h := newHost(t, host.WithAudit(log), host.WithAuditRequired(tool.Cautious))
 	runs := map[string]*int{"safe": new(int), "cautious": new(int)}
 	for name, n := range runs {
-		if err := h.Register(counted(echo(name, atLevel(levels[name])), n)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, h.Register(counted(echo(name, atLevel(levels[name])), n)))
 	}
 	// As flock(1) does: a lock belongs to the open file and not to the process.
 	holder := require.Must(unix.Open(path+".lock", unix.O_RDONLY|unix.O_CLOEXEC, 0))(t)
-	if err := unix.Flock(holder, unix.LOCK_SH|unix.LOCK_NB); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, unix.Flock(holder, unix.LOCK_SH|unix.LOCK_NB))
 	const calls = 50
 	for range calls { // a wait for each would take minutes, and end the test
 		if out := h.Call(t.Context(), tool.Call{Name: "cautious"}); out.Success || out.Error.Code != tool.CodeUnavailable ||
@@ -80,9 +74,7 @@ func TestRequiredWhileLocked(t *testing.T) {
 		}
 	}
 	// A process that another test is starting may still have the descriptor.
-	if err := errors.Join(unix.Flock(holder, unix.LOCK_UN), unix.Close(holder)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(unix.Flock(holder, unix.LOCK_UN), unix.Close(holder)))
 	if out := h.Call(t.Context(), tool.Call{Name: "cautious"}); !out.Success {
 		t.Errorf("when it is free: %+v", out)
 	}

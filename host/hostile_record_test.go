@@ -51,12 +51,10 @@ func TestModifiedArgumentsAreOnRecord(t *testing.T) {
 		return policy.Decision{Verdict: policy.Modify, Arguments: []byte(`{"text":"given","token":"hunter2"}`)}, nil
 	})))
 	for name, level := range levels {
-		if err := h.Register(echo(name, func(d *tool.Definition) {
+		require.NoError(t, h.Register(echo(name, func(d *tool.Definition) {
 			d.Safety, d.Sensitive = level, []string{"token"}
 			d.InputSchema = tool.Schema(`{"type":"object","properties":{"text":{"type":"string"},"token":{"type":"string"}}}`)
-		})); err != nil {
-			t.Fatal(err)
-		}
+		})))
 	}
 	for name := range levels {
 		before := len(lines(t, path))
@@ -111,7 +109,7 @@ func TestMistypedSecretIsNotOnRecord(t *testing.T) {
 	t.Parallel()
 	log, path := openLog(t)
 	h := newHost(t, host.WithAudit(log))
-	if err := h.Register(echo("login", func(d *tool.Definition) {
+	require.NoError(t, h.Register(echo("login", func(d *tool.Definition) {
 		d.Sensitive = []string{"password"}
 		d.InputSchema = tool.Schema(`{
 			"type": "object", "additionalProperties": false, "$defs": {"site": {"properties": {"port": {"type": "integer"}}}},
@@ -120,9 +118,7 @@ func TestMistypedSecretIsNotOnRecord(t *testing.T) {
 				"site": {"type": "object", "properties": {"host": {"type": "string"}}, "anyOf": [{"$ref": "#/$defs/site"}]}
 			}
 		}`)
-	})); err != nil {
-		t.Fatal(err)
-	}
+	})))
 	none := audit.Digest([]byte(`"[redacted]"`))
 	for args, want := range map[string]string{
 		`{"user":"eva","pasword":"hunter2"}`:                             `{"user":"eva","pasword":"[redacted]"}`,
@@ -183,9 +179,7 @@ func TestApproverPanics(t *testing.T) {
 		h := newHost(t, host.WithAudit(log), host.WithLogger(logged), host.WithOverrides(map[string]host.Override{"safe": {Approval: policy.Ask}}))
 		runs := 0
 		for tool, level := range levels {
-			if err := h.Register(counted(echo(tool, atLevel(level)), &runs)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, h.Register(counted(echo(tool, atLevel(level)), &runs)))
 		}
 		s := h.Session(host.WithApprover(a))
 		calls := []tool.Call{{Name: "safe"}, {Name: "safe"}, {Name: "dangerous"}, {Name: "safe"}}
@@ -231,9 +225,7 @@ func TestSinkPanics(t *testing.T) {
 		runs := 0
 		h := newHost(t, host.WithAudit(sink), host.WithAuditRequired(tool.Cautious))
 		for _, x := range []tool.Tool{counted(echo("safe"), &runs), counted(echo("cautious", atLevel(tool.Cautious)), &runs)} {
-			if err := h.Register(x); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, h.Register(x))
 		}
 		out := h.CallAll(t.Context(), []tool.Call{{Name: "safe"}, {Name: "cautious"}, {Name: "none"}})
 		if !out[0].Success || out[1].Success || runs != 1 || !strings.Contains(out[1].Content, "cannot be put on record: the audit sink panicked: ") {
@@ -247,9 +239,7 @@ func TestVisiblePanics(t *testing.T) {
 	t.Parallel()
 	log, path := openLog(t)
 	h := newHost(t, host.WithAudit(log))
-	if err := errors.Join(h.Register(echo("a")), h.Register(echo("b"))); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(h.Register(echo("a")), h.Register(echo("b"))))
 	s := h.Session(host.WithVisible(func(d tool.Definition) bool {
 		if d.Name == "a" {
 			panic("boom")
@@ -308,9 +298,7 @@ func TestProviderPanics(t *testing.T) {
 	set := require.Must(tool.NewSet(echo("x")))(t)
 	for _, where := range []string{"", "List", "Execute", "Changes", "Close", "later List"} {
 		h, err := host.New(host.WithRoot(t.TempDir()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		p := &panicking{Set: set}
 		p.where.Store(where)
 		if where == "later List" {

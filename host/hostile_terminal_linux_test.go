@@ -14,6 +14,7 @@ import (
 
 	"github.com/toolhost/toolhost/internal/test/hostile"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // A plugin of a host that was started on a terminal has no part in it: it cannot open
@@ -22,9 +23,7 @@ func TestHostileTerminal(t *testing.T) {
 	t.Parallel()
 	person, program := newTerminal(t)
 	h := newOtherHost(t, plugintest.Dir(t, hostile.Usurper))
-	if err := os.WriteFile(filepath.Join(h.root, hostile.TerminalFile), []byte(program.Name()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(h.root, hostile.TerminalFile), []byte(program.Name()), 0o600))
 	h.ExtraFiles = []*os.File{program}
 	h.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 3}
 	h.begin(t)
@@ -60,17 +59,9 @@ func newTerminal(t *testing.T) (person, program *os.File) {
 		t.Skipf("no pseudo terminals here: %v", err)
 	}
 	t.Cleanup(func() { _ = person.Close() })
-	if err := unix.IoctlSetPointerInt(int(person.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	n, err := unix.IoctlGetInt(int(person.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, unix.IoctlSetPointerInt(int(person.Fd()), unix.TIOCSPTLCK, 0))
+	n := require.Must(unix.IoctlGetInt(int(person.Fd()), unix.TIOCGPTN))(t)
+	program = require.Must(os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0))(t)
 	t.Cleanup(func() { _ = program.Close() })
 	return person, program
 }

@@ -86,13 +86,10 @@ func strike(t *testing.T, a attack, carrier plugin.Carrier) {
 	t.Helper()
 	s := &scene{attack: a, owner: string(a.mode), root: t.TempDir(), logged: &logbook{}}
 	s.mark = hostile.Mark + "=" + filepath.Base(filepath.Dir(s.root)) + filepath.Base(s.root)
-	h, err := host.New(append([]host.Option{
+	h := require.Must(host.New(append([]host.Option{
 		host.WithRoot(s.root), host.WithStartTimeout(ceiling), host.WithLogger(s.logged.logger()),
 		host.WithPluginEnv(s.mark), host.WithCarrier(carrier),
-	}, a.opts...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, a.opts...)...))(t)
 	s.Host = h
 	beside, dir := plugintest.Dir(t, plugintest.Snoop), plugintest.Dir(t)
 	t.Cleanup(func() { s.close(t) })
@@ -274,10 +271,7 @@ func (s *scene) ask() (seen plugintest.Seen, err error) {
 // findSockets learns where the host has its plugins' sockets.
 func (s *scene) findSockets(t *testing.T) {
 	t.Helper()
-	seen, err := s.ask()
-	if err != nil {
-		t.Fatal(err)
-	}
+	seen := require.Must(s.ask())(t)
 	for _, kv := range seen.Env {
 		if dir, ok := strings.CutPrefix(kv, "PLUGIN_UNIX_SOCKET_DIR="); ok {
 			s.sockets = filepath.Dir(dir)

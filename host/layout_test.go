@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/test/binaries"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 const module = "github.com/toolhost/toolhost/"
@@ -89,13 +90,8 @@ func TestImportsPointDown(t *testing.T) {
 	t.Parallel()
 	binaries.Sources(t, "./...")
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports", module+"...")
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := require.Must(cmd.StdoutPipe())(t)
+	require.NoError(t, cmd.Start())
 	found := map[string]bool{}
 	for dec := json.NewDecoder(out); ; {
 		var p struct {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host/internal/roster"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -14,21 +15,15 @@ import (
 // registered is refused when it is called, and the tool does not run.
 func TestLazyEntryIsCheckedWhenItIsCalled(t *testing.T) {
 	t.Parallel()
-	h, err := New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := require.Must(New())(t)
 	ran := false
 	from := &origin{
 		compiler: &h.compiler, owner: "plugin", settings: h.compiler.defaults,
 		run: func(context.Context, tool.Call) (tool.Result, error) { ran = true; return tool.Result{}, nil },
 	}
-	late, err := h.compiler.check(from, &tool.Definition{
+	late := require.Must(h.compiler.check(from, &tool.Definition{
 		Name: "late", Description: "Has a bad schema.", Safety: tool.Safe, InputSchema: tool.Schema(`{"type":"object","required":["missing"]}`),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	put := h.registry.Put([]roster.Set{{Owner: "plugin", Entries: []roster.Entry{late}}})
 	if put[0].Err != nil {
 		t.Fatal(put[0].Err)
@@ -50,29 +45,19 @@ func TestLazyEntryIsCheckedWhenItIsCalled(t *testing.T) {
 // what was counted of them goes on.
 func TestCompiledToolsHaveBounds(t *testing.T) {
 	t.Parallel()
-	h, err := New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := require.Must(New())(t)
 	entryOf := func(i int) *entry {
-		e, err := h.compiler.entryOf("", tool.Tool{
+		e := require.Must(h.compiler.entryOf("", tool.Tool{
 			Definition: tool.Definition{
 				Name: fmt.Sprintf("t%d", i), Description: "-", Safety: tool.Safe,
 				RateLimit: &tool.RateLimit{Calls: 1, Period: tool.Duration(time.Hour)},
 			},
 			Handler: func(_ context.Context, call tool.Call) (tool.Result, error) { return tool.Text(call.Name), nil },
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		return e
 	}
-	if err := h.registry.add(entryOf(0)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := h.Execute(t.Context(), tool.Call{Name: "t0"}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.registry.add(entryOf(0)))
+	require.Must(h.Execute(t.Context(), tool.Call{Name: "t0"}))(t)
 	if err := h.registry.edit(func(to *tx) (err error) { // at once, as each edit copies all tools
 		for i := 1; i <= maxCompiled && err == nil; i++ {
 			_, err = to.putOne(entryOf(i))

@@ -81,15 +81,11 @@ func TestSessionEnds(t *testing.T) {
 	_ = one.Close(t.Context())
 	_ = one.Close(t.Context())
 	visit(two, "2 of 2")
-	if err := os.WriteFile(filepath.Join(l.root, "let-go"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(l.root, "let-go"), nil, 0o600))
 	call.Wait()
 	l.says("ended", one.ID()+"\n")
 	visit(two, "3 of 1")
-	if err := l.RestartPlugin(t.Context(), "lively"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, l.RestartPlugin(t.Context(), "lively"))
 	starts := l.status().Starts
 	_ = two.Close(t.Context())
 	if s := l.status(); s.Starts != starts || s.State != plugin.Idle {
@@ -103,18 +99,14 @@ func TestPluginSaysHowItIs(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	health := filepath.Join(root, "health")
-	if err := os.WriteFile(health, []byte("the login has \x1b[31mexpired\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(health, []byte("the login has \x1b[31mexpired\n"), 0o600))
 	dir := plugintest.Dir(t, plugintest.Lively)
 	l := &lively{t: t, root: root, Host: newHost(t, host.WithRoot(root))}
 	require.Must(l.Load(t.Context(), dir))(t)
 	s := l.Session()
 	for _, c := range []struct{ health, reason string }{{"", "the login has"}, {"panic", "out of order"}, {"hang", "does not answer"}} {
 		if c.health != "" {
-			if err := os.WriteFile(health, []byte(c.health), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(health, []byte(c.health), 0o600))
 			if err := l.RestartPlugin(t.Context(), "lively"); err != nil { // it is asked at its start
 				t.Fatal(err)
 			}

@@ -27,9 +27,7 @@ func TestRateLimit(t *testing.T) {
 		x := echo("x", func(d *tool.Definition) {
 			d.Safety, d.RateLimit = tool.Dangerous, &tool.RateLimit{Calls: 2, Period: tool.Duration(time.Minute)}
 		})
-		if err := h.Register(counted(x, &runs)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, h.Register(counted(x, &runs)))
 		caller := func() *host.Session {
 			return h.Session(host.WithApprover(policy.ApproverFunc(func(context.Context, policy.Request) (policy.Decision, error) {
 				asked++
@@ -68,9 +66,7 @@ func TestConcurrency(t *testing.T) {
 			running.Add(-1)
 			return tool.Text("done"), nil
 		}
-		if err := h.Register(x); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, h.Register(x))
 		results := make(chan error, 3)
 		for range 3 {
 			go func() {
@@ -110,9 +106,7 @@ func TestSizeLimits(t *testing.T) {
 	h := newHost(t, host.WithMaxResult(1000))
 	runs := 0
 	x := counted(echo("x"), &runs)
-	if err := h.Register(x); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.Register(x))
 	huge := append(append([]byte(`{"text":"`), bytes.Repeat([]byte("x"), 64<<20)...), `"}`...)
 	_, err := h.Execute(t.Context(), tool.Call{Name: "x", Arguments: huge})
 	if tool.CodeOf(err) != tool.CodeResourceExhausted || runs != 0 {
@@ -143,9 +137,7 @@ func TestOutputSchema(t *testing.T) {
 			d.OutputSchema = tool.Schema(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)
 		})
 		x.Handler = func(context.Context, tool.Call) (tool.Result, error) { return c.res, nil }
-		if err := h.Register(x); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, h.Register(x))
 		out := h.Call(t.Context(), tool.Call{Name: "out." + c.name})
 		var code tool.Code
 		if out.Error != nil {
@@ -179,9 +171,7 @@ func TestResultLimit(t *testing.T) {
 	} {
 		x := echo("cut." + c.name)
 		x.Handler = func(context.Context, tool.Call) (tool.Result, error) { return c.res, nil }
-		if err := h.Register(x); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, h.Register(x))
 		out := h.Session(host.WithResultLimit(c.limit)).Call(t.Context(), tool.Call{Name: "cut." + c.name})
 		if out.Content != c.want || !out.Success {
 			t.Errorf("%s: %q, want %q", c.name, out.Content, c.want)
@@ -203,9 +193,7 @@ func TestResultLimitOfErrors(t *testing.T) {
 	} {
 		x := echo(name)
 		x.Handler = handler
-		if err := h.Register(x); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, h.Register(x))
 		s := h.Session(host.WithResultLimit(100))
 		out, _, err := s.CallWith(t.Context(), tool.Call{Name: name}, host.CallOptions{})
 		if n := utf8.RuneCountInString(out.Content); n > 400 || !strings.Contains(out.Content, "characters are missing") {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // BenchmarkLoadCached100 is a new host that lists the 500 tools of 100 plugins from
@@ -16,16 +17,11 @@ func BenchmarkLoadCached100(b *testing.B) {
 		plugintest.Install(b, dir, fmt.Sprintf("named-%03d", i))
 	}
 	load := func() {
-		h, err := host.New(host.WithRoot(root), host.WithCache(cache))
-		if err != nil {
-			b.Fatal(err)
-		}
+		h := require.Must(host.New(host.WithRoot(root), host.WithCache(cache)))(b)
 		if n, err := h.Load(b.Context(), dir); n != 100*plugintest.NamedTools || err != nil {
 			b.Fatal(n, err)
 		}
-		if err := h.Close(b.Context()); err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, h.Close(b.Context()))
 	}
 	load()
 	b.ReportAllocs()

@@ -32,9 +32,7 @@ func TestLoadedPluginIsAProvider(t *testing.T) {
 func TestLoad(t *testing.T) {
 	t.Parallel()
 	dir := plugintest.Dir(t, plugintest.Fixture, plugintest.Crasher, plugintest.Quitter, plugintest.Garbage, plugintest.Twice)
-	if err := os.WriteFile(filepath.Join(dir, "README"), []byte("not a plugin"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "README"), []byte("not a plugin"), 0o600))
 	h := newHost(t)
 	n, err := h.Load(t.Context(), dir)
 	for _, text := range []string{"plugin quitter did not start", "plugin garbage did not start", "twice"} {
@@ -140,9 +138,7 @@ func TestClosedHost(t *testing.T) {
 	h := newHost(t)
 	require.Must(h.Load(t.Context(), plugintest.Dir(t, plugintest.Fixture)))(t)
 	for range 2 {
-		if err := h.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, h.Close(t.Context()))
 	}
 	if _, err := h.Execute(t.Context(), tool.Call{Name: "test.echo", Arguments: []byte(`{"text":"x"}`)}); tool.CodeOf(err) != tool.CodeUnavailable {
 		t.Errorf("Execute: %v", err)

@@ -16,9 +16,7 @@ import (
 
 func removeFile(t *testing.T, path string) {
 	t.Helper()
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(path))
 }
 
 // A lock that was there once is wanted: without it nothing new runs, what runs goes on,
@@ -47,9 +45,7 @@ func TestLockThatGoesAway(t *testing.T) {
 	if s := pluginOf(h, "named"); version(t, h) != "1" || s.State != plugin.Refused || s.PID != 0 {
 		t.Errorf("without the lock: version %s, %+v", version(t, h), s)
 	}
-	if err := lock.Write(lockPath); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, lock.Write(lockPath))
 	err = h.Sync(t.Context(), dir)
 	if err == nil || strings.Contains(err.Error(), "is missing") || !strings.Contains(err.Error(), lock.Plugins["versioned"].SHA256) {
 		t.Errorf("the lock is back: %v", err)
@@ -76,9 +72,7 @@ func TestLockThatIsNoFile(t *testing.T) {
 		"a FIFO":                    func(path string) error { return syscall.Mkfifo(path, 0o600) },
 	} {
 		path := filepath.Join(t.TempDir(), "toolhost.lock")
-		if err := put(path); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, put(path))
 		h := newHost(t, host.WithLockFile(path))
 		n, err := h.Load(t.Context(), dir)
 		if s := pluginOf(h, "versioned"); n != 0 || err == nil || !strings.Contains(err.Error(), path) || s.State != plugin.Refused {
@@ -100,9 +94,7 @@ func TestLockThatIsMended(t *testing.T) {
 	pinAll(t, dir, lockPath)
 	chmod := func(mode os.FileMode) {
 		t.Helper()
-		if err := os.Chmod(lockPath, mode); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Chmod(lockPath, mode))
 	}
 	chmod(0o666)
 	h := newHost(t, host.WithLockFile(lockPath))
@@ -140,9 +132,7 @@ func TestLocksOfDirectories(t *testing.T) {
 	pinAll(t, one, ofOne)
 	pinAll(t, other, ofOther)
 	nothing := filepath.Join(locks, "nothing")
-	if err := (&lockfile.Lock{}).Write(nothing); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, (&lockfile.Lock{}).Write(nothing))
 	here := []host.Lock{{File: ofOne, Dirs: []string{one}}, {File: ofOther, Dirs: []string{other}}}
 	h := newHost(t, host.WithLocks(here...))
 	if _, err := h.Load(t.Context(), one, other); err != nil {

@@ -8,33 +8,26 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // Each lock of the packages that docs/architecture.md orders is named there. That the order is kept is not checked.
 func TestLocksAreOrdered(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../docs/architecture.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := require.Must(os.ReadFile("../docs/architecture.md"))(t)
 	_, section, _ := strings.Cut(string(page), "\n## The order of locks\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	found := 0
 	for _, dir := range []string{
 		"internal/roster", "fleet", "fleet/durable", "fleet/internal/link", "mcpserver", "mcpclient", "internal/mcpline", "internal/mcpwire",
 	} {
-		files, err := filepath.Glob(dir + "/*.go")
-		if err != nil {
-			t.Fatal(err)
-		}
+		files := require.Must(filepath.Glob(dir + "/*.go"))(t)
 		for _, file := range files {
 			if strings.HasSuffix(file, "_test.go") {
 				continue
 			}
-			tree, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-			if err != nil {
-				t.Fatal(err)
-			}
+			tree := require.Must(parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution))(t)
 			for _, lock := range locksOf(tree) {
 				if found++; !strings.Contains(section, "`"+lock+"`") {
 					t.Errorf("%s has the lock %s: give it a place under \"The order of locks\" in docs/architecture.md", file, lock)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -18,9 +19,7 @@ const ceiling = 30 * time.Second
 func newHost(t *testing.T, opts ...host.Option) *host.Host {
 	t.Helper()
 	h, err := host.New(append([]host.Option{host.WithRoot(t.TempDir()), host.WithStartTimeout(ceiling)}, opts...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		if err := h.Close(context.Background()); err != nil {
 			t.Errorf("Close: %v", err)

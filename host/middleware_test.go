@@ -48,9 +48,7 @@ func TestMiddleware(t *testing.T) {
 	}
 	sink := &recorded{}
 	h := newHost(t, host.WithMiddleware(step("one"), step("two")), host.WithAudit(sink))
-	if err := h.Register(echo("text.echo")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.Register(echo("text.echo")))
 	s := h.Session()
 	call := func(text string) (tool.Result, error) {
 		return s.Execute(t.Context(), tool.Call{Name: "text_echo", Arguments: []byte(`{"text":"` + text + `"}`)})
@@ -88,9 +86,7 @@ func TestLogHandler(t *testing.T) {
 	var out bytes.Buffer
 	h := newHost(t, host.WithLogHandler(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelInfo})),
 		host.WithMiddleware(func(tool.Handler) tool.Handler { return nil }))
-	if err := h.Register(echo("x")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.Register(echo("x")))
 	if _, err := h.Execute(t.Context(), tool.Call{Name: "x"}); tool.CodeOf(err) != tool.CodeInternal {
 		t.Fatal(err)
 	}

@@ -48,9 +48,7 @@ func TestMount(t *testing.T) {
 		t.Errorf("the status is %+v", s)
 	}
 	var seen toolserver.Seen
-	if err := json.Unmarshal([]byte(ask(t, h, "files.look", "{}")), &seen); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(ask(t, h, "files.look", "{}")), &seen))
 	if !slices.Equal(seen.Args[1:], []string{"first", "second"}) || seen.Dir != h.Root() {
 		t.Errorf("it has %q in %s, not in %s", seen.Args, seen.Dir, h.Root())
 	}
@@ -78,9 +76,7 @@ func serverLock(t *testing.T, servers ...plugin.Server) string {
 		require.Must(h.Mount(t.Context(), s))(t)
 	}
 	path := filepath.Join(t.TempDir(), "toolhost.lock")
-	if err := r.Lock().Write(path); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.Lock().Write(path))
 	return path
 }
 

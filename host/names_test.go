@@ -10,6 +10,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -64,13 +65,9 @@ func TestNamesStayWithTheirPlugin(t *testing.T) {
 			is("disabled")
 			opts = opts[:len(opts)-1]
 			good, aside := filepath.Join(dir, "fixture-good"), filepath.Join(t.TempDir(), "good")
-			if err := os.Rename(good, aside); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.Rename(good, aside))
 			is("gone", "fixture-0evil")
-			if err := os.Rename(aside, good); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.Rename(aside, good))
 			is("back, too late", "fixture-0evil")
 		})
 	}
@@ -113,9 +110,7 @@ func TestNamesAreGivenUp(t *testing.T) {
 func TestNamesAreNotForgottenByDamage(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir()
-	if err := os.WriteFile(filepath.Join(path, "plugins.json"), []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(path, "plugins.json"), []byte("{"), 0o600))
 	if _, err := host.New(host.WithState(path)); err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("New: %v", err)
 	}
@@ -185,14 +180,10 @@ func TestPluginsExchangeNames(t *testing.T) {
 	}
 	h := newHost(t, names)
 	before, err := h.Load(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	at := func(name string) string { return filepath.Join(dir, name) }
 	err = errors.Join(os.Rename(at("a"), at(".c")), os.Rename(at("b"), at("a")), os.Rename(at(".c"), at("b")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_ = h.Sync(t.Context(), dir) // may tell of names that were not free yet
 	for _, h := range []*host.Host{h, newHost(t, names)} {
 		n, err := h.Load(t.Context(), dir)

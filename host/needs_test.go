@@ -39,9 +39,7 @@ func wants(t *testing.T, h *host.Host, want string) {
 func deploy(t *testing.T, h *host.Host, dir, version string) {
 	t.Helper()
 	plugintest.Deploy(t, dir, "versioned", version)
-	if err := h.Sync(t.Context(), dir); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.Sync(t.Context(), dir))
 }
 
 // The needs with which a plugin ran first are a ceiling for its upgrades, in later hosts too,
@@ -76,9 +74,7 @@ func TestTheFirstNeedsAreACeiling(t *testing.T) {
 			h = later()
 			wants(t, h, moreB)
 			link := filepath.Join(t.TempDir(), "link") // another way to the same directory
-			if err := os.Symlink(dir, link); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.Symlink(dir, link))
 			linked := newHost(t, opts...)
 			require.Must(linked.Load(t.Context(), link))(t)
 			wants(t, linked, moreB)
@@ -99,16 +95,12 @@ func TestTheFirstNeedsAreACeiling(t *testing.T) {
 			}()
 			require.Eventually(t, "it waits", func() bool { return pluginOf(h, "versioned").Calls > 0 })
 			before := pluginOf(h, "versioned")
-			if err := h.AcceptNeeds(t.Context(), "versioned", before.Needs); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, h.AcceptNeeds(t.Context(), "versioned", before.Needs))
 			wants(t, h, "")
 			if s := pluginOf(h, "versioned"); s.PID == before.PID || s.State != plugin.Ready {
 				t.Errorf("the process with less goes on: %+v", s)
 			}
-			if err := os.WriteFile(filepath.Join(root, "go"), nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(filepath.Join(root, "go"), nil, 0o600))
 			if err := <-waited; err != nil {
 				t.Errorf("the call that was under way: %v", err)
 			}
@@ -122,12 +114,8 @@ func TestTheFirstNeedsAreACeiling(t *testing.T) {
 			wants(t, h, "net: c.example:443 is new")
 
 			// A file that goes and comes back is not a new plugin.
-			if err := os.Remove(filepath.Join(dir, "versioned")); err != nil {
-				t.Fatal(err)
-			}
-			if err := h.Sync(t.Context(), dir); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.Remove(filepath.Join(dir, "versioned")))
+			require.NoError(t, h.Sync(t.Context(), dir))
 			deploy(t, h, dir, "7"+needsABC)
 			wants(t, h, "net: c.example:443 is new")
 		})
@@ -197,13 +185,9 @@ func TestWantsMoreIsToldOnce(t *testing.T) {
 	require.Must(h.Load(t.Context(), dir))(t)
 	deploy(t, h, dir, "2"+needsAB)
 	for range 3 {
-		if err := h.RestartPlugin(t.Context(), "versioned"); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, h.RestartPlugin(t.Context(), "versioned"))
 		version(t, h)
-		if err := h.Sync(t.Context(), dir); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, h.Sync(t.Context(), dir))
 	}
 	const line = "plugin wants more than was accepted, and runs without"
 	if n := log.count(line); n != 1 || log.count(moreB) != 1 || log.count(string(plugin.EventWantsMore)) != 1 {
@@ -260,16 +244,12 @@ func TestNeedsAcceptedElsewhere(t *testing.T) {
 	}
 	accept()
 	before := pluginOf(h, "versioned").PID
-	if err := h.SyncPlugin(t.Context(), "another", dir); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.SyncPlugin(t.Context(), "another", dir))
 	if err := h.Refresh(t.Context(), dir); err != nil { // without the operator's word
 		t.Fatal(err)
 	}
 	wants(t, h, moreB)
-	if err := h.SyncPlugin(t.Context(), "versioned", dir); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.SyncPlugin(t.Context(), "versioned", dir))
 	wants(t, h, "")
 	if s := pluginOf(h, "versioned"); s.PID == before || s.PID == 0 {
 		t.Errorf("the process with less goes on: %+v", s)
@@ -277,9 +257,7 @@ func TestNeedsAcceptedElsewhere(t *testing.T) {
 	deploy(t, h, dir, "3"+needsABC)
 	wants(t, h, "net: c.example:443 is new")
 	accept()
-	if err := h.RestartPlugin(t.Context(), "versioned"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.RestartPlugin(t.Context(), "versioned"))
 	version(t, h)
 	require.Eventually(t, "it wants nothing", func() bool { return pluginOf(h, "versioned").WantsMore == nil })
 }
@@ -301,9 +279,7 @@ func TestPinsOfNeeds(t *testing.T) {
 		e := lock.Plugins["versioned"]
 		e.Needs = needs
 		path := filepath.Join(t.TempDir(), "toolhost.lock")
-		if err := (&lockfile.Lock{Plugins: map[string]lockfile.Entry{"versioned": e}}).Write(path); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, (&lockfile.Lock{Plugins: map[string]lockfile.Entry{"versioned": e}}).Write(path))
 		h := newHost(t, host.WithState(record), host.WithLockFile(path))
 		_, err := h.Load(t.Context(), dir)
 		return h, err
@@ -366,9 +342,7 @@ func TestAcceptNeedsRefuses(t *testing.T) {
 	}
 	deploy(t, h, dir, "2"+needsAB)
 	wants(t, h, moreB)
-	if err := os.WriteFile(filepath.Join(path, known.FileName), []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(path, known.FileName), []byte("{"), 0o600))
 	if _, err := host.New(host.WithState(path)); err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("New: %v", err)
 	}

@@ -36,11 +36,9 @@ func sessionTool(change ...func(*tool.Definition)) tool.Tool {
 func TestNestedCallersStayApart(t *testing.T) {
 	t.Parallel()
 	inner := newHost(t)
-	if err := inner.Register(sessionTool(func(d *tool.Definition) {
+	require.NoError(t, inner.Register(sessionTool(func(d *tool.Definition) {
 		d.RateLimit = &tool.RateLimit{Calls: 2, Period: tool.Duration(time.Hour)}
-	})); err != nil {
-		t.Fatal(err)
-	}
+	})))
 	for name, as := range map[string]tool.Provider{"host": inner, "session": inner.Session()} {
 		outer := nested(t, inner, as)
 		one, two := outer.Session(), outer.Session()
@@ -61,9 +59,7 @@ func TestNestedGrantsAndApproval(t *testing.T) {
 	t.Parallel()
 	inner := newHost(t)
 	guarded := sessionTool(func(d *tool.Definition) { d.Permission, d.Safety = tool.FSWrite, tool.Dangerous })
-	if err := inner.Register(guarded); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, inner.Register(guarded))
 	outer := nested(t, inner, nil)
 	var asked atomic.Int32
 	yes := policy.ApproverFunc(func(context.Context, policy.Request) (policy.Decision, error) {
@@ -113,9 +109,7 @@ func TestApprovalIsForOneCall(t *testing.T) {
 	inner := newHost(t)
 	harm := echo("harm", func(d *tool.Definition) { d.Safety = tool.Dangerous })
 	var runs int
-	if err := inner.Register(counted(harm, &runs)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, inner.Register(counted(harm, &runs)))
 	outer := newHost(t)
 	yes := host.WithApprover(policy.ApproverFunc(func(context.Context, policy.Request) (policy.Decision, error) {
 		return policy.Decision{Verdict: policy.Allow}, nil
@@ -132,18 +126,14 @@ func TestApprovalIsForOneCall(t *testing.T) {
 		require.Must(outer.Attach(t.Context(), name, struct{ tool.Provider }{require.Must(tool.NewSet(deed))(t)}))(t)
 		fn := echo(name+".fn", func(d *tool.Definition) { d.Safety = tool.Dangerous })
 		fn.Handler = run
-		if err := outer.Register(fn); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, outer.Register(fn))
 	}
 	var questions []string
 	both := host.WithApprover(policy.ApproverFunc(func(_ context.Context, r policy.Request) (policy.Decision, error) {
 		questions = append(questions, r.Call.Name+string(r.Call.Arguments))
 		return policy.Decision{Verdict: policy.Allow}, nil
 	}))
-	if _, err := outer.Session(both).Execute(t.Context(), tool.Call{Name: "sly", Arguments: []byte(`{}`)}); err != nil {
-		t.Fatal(err)
-	}
+	require.Must(outer.Session(both).Execute(t.Context(), tool.Call{Name: "sly", Arguments: []byte(`{}`)}))(t)
 	if want := []string{"sly{}", `harm{"text":"other"}`}; !slices.Equal(questions, want) || runs != 1 {
 		t.Errorf("asked about %q, ran %d times", questions, runs)
 	}
@@ -175,9 +165,7 @@ func TestNestedChangesAreSeen(t *testing.T) {
 			}
 		}
 	}
-	if err := outer.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, outer.Close(t.Context()))
 	for open := true; open; { // the last change may wait in it
 		select {
 		case _, open = <-changes:
@@ -198,12 +186,8 @@ func TestNestedPreview(t *testing.T) {
 	harm.Preview = func(_ context.Context, c tool.Call) (tool.Result, error) {
 		return tool.Text("would run in " + c.Session), nil
 	}
-	if err := inner.Register(harm); err != nil {
-		t.Fatal(err)
-	}
-	if err := inner.Register(echo("plain")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, inner.Register(harm))
+	require.NoError(t, inner.Register(echo("plain")))
 	outer := nested(t, inner, nil)
 	var shown string
 	s := outer.Session(host.WithGrants(tool.FSWrite), host.WithApprover(policy.ApproverFunc(

@@ -12,6 +12,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -40,9 +41,7 @@ func TestOverride(t *testing.T) {
 		}},
 		counted(echo("hidden"), &runs),
 	} {
-		if err := h.Register(x); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, h.Register(x))
 	}
 
 	x, _ := h.Get("claims.safe")
@@ -79,9 +78,7 @@ func TestSetOverrides(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	for _, name := range []string{"a", "b", "c"} {
-		if err := h.Register(echo(name)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, h.Register(echo(name)))
 	}
 	want := func(what string, want ...string) {
 		t.Helper()
@@ -160,9 +157,7 @@ func TestApprovalRules(t *testing.T) {
 		"asked": {Approval: policy.Ask}, "allowed": {Approval: policy.AllowAll}, "denied": {Approval: policy.DenyAll},
 	}))
 	for name, level := range map[string]tool.Safety{"asked": tool.Safe, "allowed": tool.Dangerous, "denied": tool.Safe, "safe": tool.Safe} {
-		if err := h.Register(echo(name, func(d *tool.Definition) { d.Safety = level })); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, h.Register(echo(name, func(d *tool.Definition) { d.Safety = level })))
 	}
 	var asked []string
 	s := h.Session(host.WithApprover(policy.ApproverFunc(func(_ context.Context, r policy.Request) (policy.Decision, error) {
@@ -197,9 +192,7 @@ func TestOverrideTakesAway(t *testing.T) {
 	strict := echo("strict", func(d *tool.Definition) {
 		d.Permission, d.RateLimit = "exec", &tool.RateLimit{Calls: 1, Period: tool.Duration(time.Hour)}
 	})
-	if err := h.Register(strict); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.Register(strict))
 	for range 3 {
 		if _, err := h.Execute(t.Context(), tool.Call{Name: "strict"}); err != nil {
 			t.Error(err)

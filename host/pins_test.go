@@ -23,9 +23,7 @@ func pinAll(t *testing.T, dir, path string) *lockfile.Lock {
 	h := newHost(t, host.WithRecorder(&r))
 	require.Must(h.Load(t.Context(), dir))(t)
 	lock := r.Lock()
-	if err := lock.Write(path); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, lock.Write(path))
 	return lock
 }
 
@@ -84,9 +82,7 @@ func TestPinsOfDefinitions(t *testing.T) {
 		e := lock.Plugins["versioned"]
 		change(&e)
 		path := filepath.Join(t.TempDir(), "toolhost.lock")
-		if err := (&lockfile.Lock{Plugins: map[string]lockfile.Entry{"versioned": e}}).Write(path); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, (&lockfile.Lock{Plugins: map[string]lockfile.Entry{"versioned": e}}).Write(path))
 		h := newHost(t, host.WithLockFile(path))
 		if n, err := h.Load(t.Context(), dir); n != 0 || err == nil || !strings.Contains(err.Error(), "toolhost plugins lock") {
 			t.Errorf("%s: %d tools, %v", what, n, err)
@@ -94,9 +90,7 @@ func TestPinsOfDefinitions(t *testing.T) {
 	}
 	for what, text := range map[string]string{"garbage": "what?\n", "empty": "", "half": "format 1\n\nversioned bin"} {
 		path := filepath.Join(t.TempDir(), "toolhost.lock")
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		h := newHost(t, host.WithLockFile(path))
 		if n, err := h.Load(t.Context(), dir); n != 0 || tool.CodeOf(err) == "" {
 			t.Errorf("a lock that is %s: %d tools, %v", what, n, err)
@@ -118,18 +112,14 @@ func TestPinsOfWhatIsRemembered(t *testing.T) {
 		_, err := h.Load(t.Context(), dir)
 		return h, err
 	}
-	if _, err := load(filepath.Join(t.TempDir(), "none")); err != nil {
-		t.Fatal(err)
-	}
+	require.Must(load(filepath.Join(t.TempDir(), "none")))(t)
 	pinAll(t, dir, lockPath)
 	h, err := load(lockPath)
 	if s := pluginOf(h, "versioned"); err != nil || s.State != plugin.Idle || h.Len() != 2 {
 		t.Errorf("pinned: %v, %+v", err, s)
 	}
 	empty := filepath.Join(t.TempDir(), "toolhost.lock")
-	if err := (&lockfile.Lock{}).Write(empty); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, (&lockfile.Lock{}).Write(empty))
 	if h, err := load(empty); err == nil || h.Len() != 0 {
 		t.Errorf("not pinned: %v, %d tools", err, h.Len())
 	}

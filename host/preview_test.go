@@ -61,9 +61,7 @@ func TestPreviewsAreOptional(t *testing.T) {
 	dir := plugintest.Dir(t, plugintest.Preview)
 	off, old := newHost(t, host.WithPreviews(false)), newHost(t)
 	require.Must(off.Load(t.Context(), dir))(t)
-	if err := old.Register(echo("here", func(d *tool.Definition) { d.Safety = tool.Dangerous })); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, old.Register(echo("here", func(d *tool.Definition) { d.Safety = tool.Dangerous })))
 	for name, h := range map[string]*host.Host{"preview.none": off, "here": old} {
 		l := &looks{t: t}
 		if _, err := h.Session(host.WithApprover(l)).Execute(t.Context(), tool.Call{Name: name}); err != nil || !l.none {
@@ -83,9 +81,7 @@ func TestPreviewComesAfterAuthorize(t *testing.T) {
 		asked++
 		return tool.Failure("it would fail"), nil
 	}
-	if err := h.Register(x); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.Register(x))
 	l := &looks{t: t}
 	for _, s := range []*host.Session{
 		h.Session(host.WithApprover(l)),        // no grant
@@ -117,9 +113,7 @@ func TestPreviewFails(t *testing.T) {
 				return tool.Result{Content: tool.Text("stale").Content, IsError: name == "fails"}, nil
 			}
 		}
-		if err := h.Register(x); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, h.Register(x))
 	}
 	s := h.Session(host.WithApprover(policy.ApproverFunc(func(ctx context.Context, r policy.Request) (policy.Decision, error) {
 		if r.Preview != nil {

@@ -19,9 +19,7 @@ func TestProtectedPaths(t *testing.T) {
 	t.Parallel()
 	dir := plugintest.Dir(t, plugintest.Snoop)
 	root, elsewhere := t.TempDir(), t.TempDir()
-	if err := os.Symlink(elsewhere, filepath.Join(root, "link")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink(elsewhere, filepath.Join(root, "link")))
 	cache, lock := filepath.Join(root, "cache"), filepath.Join(root, "toolhost.lock")
 	h := newHost(t, host.WithRoot(root), host.WithCache(cache), host.WithLockFile(lock), host.WithProtected(filepath.Join(root, "link", "conf")))
 	require.Must(h.Load(t.Context(), dir))(t)
@@ -32,9 +30,7 @@ func TestProtectedPaths(t *testing.T) {
 		}
 	}
 	res, err := h.Execute(t.Context(), tool.Call{Name: "snoop.look"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var told plugintest.Seen
 	err = json.Unmarshal(res.Structured, &told)
 	if err != nil || !slices.Equal(told.Protected, h.Protected()) || !slices.Equal(told.Refused, told.Protected) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -11,16 +12,11 @@ import (
 func TestReadsDoNotWaitForWriters(t *testing.T) {
 	t.Parallel()
 	h, err := New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = h.Register(tool.Tool{
+	require.NoError(t, err)
+	require.NoError(t, h.Register(tool.Tool{
 		Definition: tool.Definition{Name: "x", Description: "Answers.", Safety: tool.Safe},
 		Handler:    func(context.Context, tool.Call) (tool.Result, error) { return tool.Text("x"), nil },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	h.registry.mu.Lock()
 	defer h.registry.mu.Unlock()
 	h.compiler.mu.Lock()

@@ -9,16 +9,14 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/test/binaries"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // The plugin in the README is complete, short and works.
 func TestReadmePlugin(t *testing.T) {
 	t.Parallel()
-	readme, err := os.ReadFile("../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	readme := require.Must(os.ReadFile("../README.md"))(t)
 	_, rest, _ := strings.Cut(string(readme), "```go file=hello/main.go\npackage main")
 	code, _, ok := strings.Cut("package main"+rest, "```")
 	if !ok {
@@ -39,18 +37,14 @@ func TestReadmePlugin(t *testing.T) {
 	}
 
 	src, dir := filepath.Join(t.TempDir(), "main.go"), t.TempDir()
-	if err := os.WriteFile(src, []byte(code), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(src, []byte(code), 0o600))
 	binaries.Sources(t, "./pluginsdk")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, "hello"), src)
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	h := newHost(t)
-	if _, err := h.Load(t.Context(), dir); err != nil {
-		t.Fatal(err)
-	}
+	require.Must(h.Load(t.Context(), dir))(t)
 	out := h.Call(t.Context(), tool.Call{Name: "hello", Arguments: []byte(`{"name":"world"}`)})
 	if !out.Success || out.Content != "Hello, world!" {
 		t.Errorf("outcome %+v", out)

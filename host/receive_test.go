@@ -7,26 +7,22 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // A result that came another way is checked and cut as one of the tool's own calls is.
 func TestReceive(t *testing.T) {
 	t.Parallel()
-	h, err := host.New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := require.Must(host.New())(t)
 	t.Cleanup(func() { _ = h.Close(context.Background()) })
-	if err := h.Register(tool.Tool{
+	require.NoError(t, h.Register(tool.Tool{
 		Definition: tool.Definition{
 			Name: "count", Description: "Counts.", Safety: tool.Cautious,
 			OutputSchema: tool.Schema(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`),
 		},
 		Handler: func(context.Context, tool.Call) (tool.Result, error) { return tool.Result{}, errors.New("it ran") },
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	s := h.Session(host.WithResultLimit(5))
 	call := tool.Call{ID: "id", Name: "count"}
 	good := tool.Text("0123456789")

@@ -13,9 +13,7 @@ import (
 func TestRegister(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
-	if err := h.Register(echo("a.tool")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.Register(echo("a.tool")))
 	second := echo("a.tool")
 	second.Handler = echo("impostor").Handler
 	if err := h.Register(second); !errors.Is(err, tool.ErrAlreadyExists) || !strings.Contains(err.Error(), "a.tool") {
@@ -42,14 +40,10 @@ func TestReplace(t *testing.T) {
 	if h.Len() != 0 {
 		t.Error("Replace added a tool")
 	}
-	if err := h.Register(echo("a")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.Register(echo("a")))
 	next := echo("a")
 	next.Handler = echo("new").Handler
-	if err := h.Replace(next); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.Replace(next))
 	if res := require.Must(h.Execute(t.Context(), tool.Call{Name: "a"}))(t); res.Text() != "new:" {
 		t.Errorf("the old one still answers: %q", res.Text())
 	}
@@ -95,11 +89,9 @@ func TestReadsAreCopies(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	for _, name := range []string{"c", "a", "b"} {
-		if err := h.Register(echo(name, func(d *tool.Definition) {
+		require.NoError(t, h.Register(echo(name, func(d *tool.Definition) {
 			d.Categories, d.Sensitive = []string{"one"}, []string{"text"}
-		})); err != nil {
-			t.Fatal(err)
-		}
+		})))
 	}
 	spoil := func(d *tool.Definition) {
 		d.Name, d.Categories[0], d.Sensitive[0] = "spoilt", "spoilt", "spoilt"
@@ -175,11 +167,9 @@ func TestFilter(t *testing.T) {
 		{"look", tool.Safe, []string{"files"}}, {"find", tool.Safe, []string{"search"}},
 		{"run", tool.Cautious, []string{"exec"}}, {"erase", tool.Dangerous, []string{"files"}}, {"unsaid", tool.Unset, nil},
 	} {
-		if err := h.Register(echo(d.name, func(def *tool.Definition) {
+		require.NoError(t, h.Register(echo(d.name, func(def *tool.Definition) {
 			def.Safety, def.Categories, def.Title = d.safety, d.cats, "The "+d.name+" tool"
-		})); err != nil {
-			t.Fatal(err)
-		}
+		})))
 	}
 	for _, c := range []struct {
 		name   string

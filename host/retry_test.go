@@ -22,10 +22,7 @@ func TestRetries(t *testing.T) {
 	h := newHost(t, host.WithRoot(root))
 	require.Must(h.Load(t.Context(), dir))(t)
 	ledger := func(name string) int {
-		b, err := os.ReadFile(filepath.Join(root, "ledger"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := require.Must(os.ReadFile(filepath.Join(root, "ledger")))(t)
 		return strings.Count(string(b), name+"\n")
 	}
 	if out := h.Call(t.Context(), tool.Call{Name: "crash.flaky"}); !out.Success || out.Metadata.Attempts != 3 || ledger("crash.flaky") != 3 {

@@ -30,9 +30,7 @@ func deploys(t *testing.T, h *host.Host, dir string, versions ...string) {
 	t.Helper()
 	for _, v := range versions {
 		plugintest.Deploy(t, dir, "versioned", v)
-		if err := h.Sync(t.Context(), dir); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, h.Sync(t.Context(), dir))
 		keeps(t, h, v)
 	}
 }
@@ -85,9 +83,7 @@ func TestRollback(t *testing.T) {
 	deploys(t, h, dir, "0", "1", "2", "3") // the first is one too many
 	back := func(want string) {
 		t.Helper()
-		if err := h.RollbackPlugin(t.Context(), "versioned"); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, h.RollbackPlugin(t.Context(), "versioned"))
 		s := pluginOf(h, "versioned")
 		i := slices.IndexFunc(s.Kept, func(b plugin.KeptBinary) bool { return b.Current })
 		if version(t, h) != want || !strings.Contains(s.RolledBack, "version "+want) || len(s.Kept) != 3 || s.Kept[i].Version != want {
@@ -148,9 +144,7 @@ func TestKeptBinariesAreChecked(t *testing.T) {
 	}
 
 	evil := plugintest.Script(t, "6") // of the same size
-	if err := os.Remove(at(1)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(at(1)))
 	if err := os.WriteFile(at(1), evil, 0o500); err != nil { //nolint:gosec // a program
 		t.Fatal(err)
 	}

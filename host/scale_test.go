@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/internal/checked"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -41,13 +42,10 @@ func oneOfMany(t testing.TB, i int, version string) *checked.Definition {
 		fmt.Fprintf(&args, `"argument%d":{"type":"string","description":"What tool %d does with it.","maxLength":%d},`, a, i, 100+a)
 	}
 	description := fmt.Sprintf("Tool %d of many%s.", i, version)
-	d, err := checked.New(tool.Definition{
+	d := require.Must(checked.New(tool.Definition{
 		Name: fmt.Sprintf("group%03d.tool%06d", i%100, i), Description: description + strings.Repeat("x", max(0, 120-len(description))),
 		Safety: tool.Safe, InputSchema: tool.Schema(`{"type":"object","properties":{` + strings.TrimSuffix(args.String(), ",") + `},"required":["argument0"]}`),
-	}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, nil))(t)
 	return d
 }
 
@@ -123,9 +121,7 @@ func TestManyToolsTakeLittleMemory(t *testing.T) { //nolint:paralleltest // othe
 func TestRefreshOfManyTools(t *testing.T) {
 	t.Parallel()
 	h, m := newHost(t), newMultitude(t, 100)
-	if _, err := h.Attach(t.Context(), "many", m); err != nil {
-		t.Fatal(err)
-	}
+	require.Must(h.Attach(t.Context(), "many", m))(t)
 	before := h.Tools(host.Filter{})
 	changes := h.Changes()
 	next := slices.Clone(*m.all.Load())[1:]
@@ -156,13 +152,8 @@ func BenchmarkAttachMany(b *testing.B) {
 	m := manyOnce(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		h, err := host.New(host.WithRoot(b.TempDir()))
-		if err != nil {
-			b.Fatal(err)
-		}
-		if _, err := h.Attach(b.Context(), "many", m); err != nil {
-			b.Fatal(err)
-		}
+		h := require.Must(host.New(host.WithRoot(b.TempDir())))(b)
+		require.Must(h.Attach(b.Context(), "many", m))(b)
 		b.StopTimer()
 		_ = h.Close(b.Context())
 		b.StartTimer()
@@ -174,15 +165,10 @@ func BenchmarkAttachMany(b *testing.B) {
 func BenchmarkRefreshMany(b *testing.B) {
 	m := manyOnce(b)
 	n := len(*m.all.Load())
-	h, err := host.New(host.WithRoot(b.TempDir()))
-	if err != nil {
-		b.Fatal(err)
-	}
+	h := require.Must(host.New(host.WithRoot(b.TempDir())))(b)
 	b.Cleanup(func() { _ = h.Close(context.Background()) })
 	before := inUse()
-	if _, err := h.Attach(b.Context(), "many", m); err != nil {
-		b.Fatal(err)
-	}
+	require.Must(h.Attach(b.Context(), "many", m))(b)
 	size := (inUse() - before) / n
 	changes := h.Changes()
 	all := *m.all.Load()
@@ -191,10 +177,7 @@ func BenchmarkRefreshMany(b *testing.B) {
 		next := slices.Clone(all)
 		d := *next[n/2].Get()
 		d.Description = fmt.Sprint("It has changed in turn ", i)
-		changed, err := checked.New(d, nil)
-		if err != nil {
-			b.Fatal(err)
-		}
+		changed := require.Must(checked.New(d, nil))(b)
 		next[n/2], next[n/3] = changed, oneOfMany(b, n+i, "")
 		m.set(next)
 		two[i] = *m.all.Load()
@@ -218,9 +201,7 @@ func manyOnce(b *testing.B) *multitude {
 	if theMany == nil {
 		n := 10_000
 		if text := os.Getenv("TOOLHOST_BENCH_TOOLS"); text != "" {
-			if _, err := fmt.Sscan(text, &n); err != nil {
-				b.Fatal(err)
-			}
+			require.Must(fmt.Sscan(text, &n))(b)
 		}
 		theMany = *newMultitude(b, n).all.Load()
 	}

@@ -69,9 +69,7 @@ func TestAttachedProviderIsToldOfSessions(t *testing.T) {
 	if !slices.Equal(told, []string{one.ID()}) {
 		t.Errorf("told of %q, want %q", told, one.ID())
 	}
-	if err := h.Detach(t.Context(), "far"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.Detach(t.Context(), "far"))
 	_ = two.Close(t.Context())
 	if len(told) > 1 {
 		t.Errorf("told of %q after it was detached", told[1:])

@@ -85,9 +85,7 @@ func TestNamesComeBeforeBytes(t *testing.T) {
 		}
 	}
 	lock.Plugins["huge"] = lock.Plugins["named"]
-	if err := lock.Write(path); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, lock.Write(path))
 	for _, cache := range [][]host.Option{nil, {host.WithCache(t.TempDir())}} {
 		h := newHost(t, append(cache, host.WithLockFile(path))...)
 		n, err := h.Load(t.Context(), dir)

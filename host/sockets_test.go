@@ -44,22 +44,15 @@ func TestSocketDirectoryIsGone(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			// Next to the directory, so that it can be moved into its place.
-			kept, err := os.MkdirTemp("/tmp", "th-kept-")
-			if err != nil {
-				t.Fatal(err)
-			}
+			kept := require.Must(os.MkdirTemp("/tmp", "th-kept-"))(t)
 			t.Cleanup(func() { _ = os.RemoveAll(kept) })
-			if err := os.WriteFile(filepath.Join(kept, "file"), []byte("kept"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(filepath.Join(kept, "file"), []byte("kept"), 0o600))
 			h := newHost(t)
 			require.Must(h.Load(t.Context(), plugintest.Dir(t, plugintest.Snoop, plugintest.Crasher)))(t)
 			before := socketsOf(t, h)
 			t.Cleanup(func() { _ = os.RemoveAll(before) })
 			moved := before + "-moved" // a directory that is only removed could give the next its number
-			if err := errors.Join(os.Rename(before, moved), replace(before, kept)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, errors.Join(os.Rename(before, moved), replace(before, kept)))
 			t.Cleanup(func() { _ = os.RemoveAll(moved) })
 			if _, err := h.Execute(t.Context(), tool.Call{Name: "crash.exit", Arguments: []byte(`{"code":1}`)}); tool.CodeOf(err) != tool.CodeCrashed {
 				t.Errorf("the crash: %v", err)

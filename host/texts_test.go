@@ -14,6 +14,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -34,9 +35,7 @@ func TestTextsForModelsAndPeople(t *testing.T) {
 		echo("g.uarded", func(d *tool.Definition) { d.Permission = "fs:write" }), echo("d.anger", dangerous),
 		echo("d.rule"), echo("a.rgs", schema), failing,
 	} {
-		if err := h.Register(one); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, h.Register(one))
 	}
 	no := policy.ApproverFunc(func(context.Context, policy.Request) (policy.Decision, error) {
 		return policy.Decision{Reason: "not today"}, nil
@@ -85,7 +84,7 @@ func TestHintsAreForModels(t *testing.T) {
 	t.Parallel()
 	hints := 0
 	for _, dir := range []string{".", "../pluginsdk", "../internal"} {
-		err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		require.NoError(t, filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err
 			}
@@ -107,10 +106,7 @@ func TestHintsAreForModels(t *testing.T) {
 				return true
 			})
 			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 	if hints < 40 {
 		t.Errorf("only %d hints were found: does the test still read the right folders?", hints)

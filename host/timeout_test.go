@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -30,9 +31,7 @@ func TestClaimedTimeouts(t *testing.T) {
 		},
 	} {
 		h := newHost(t, c.opts...)
-		if err := h.Register(echo("x", func(d *tool.Definition) { d.Timeout = c.claimed })); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, h.Register(echo("x", func(d *tool.Definition) { d.Timeout = c.claimed })))
 		x, _ := h.Get("x")
 		if time.Duration(x.Timeout) != c.want || x.Claimed.Timeout != c.claimed {
 			t.Errorf("%s: %v of %v", name, time.Duration(x.Timeout), time.Duration(x.Claimed.Timeout))
@@ -50,9 +49,7 @@ func TestAttemptsShareTheirTime(t *testing.T) {
 		<-ctx.Done()
 		return tool.Result{}, ctx.Err()
 	}
-	if err := h.Register(x); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.Register(x))
 	out := h.Call(t.Context(), tool.Call{Name: "x"})
 	if out.Error == nil || out.Error.Code != tool.CodeDeadlineExceeded || out.Metadata.Attempts < 1 || out.Metadata.Attempts > 3 {
 		t.Errorf("%+v", out)

@@ -30,9 +30,7 @@ type publisher struct {
 func newPublisher(t *testing.T) *publisher {
 	t.Helper()
 	public, private, err := minisign.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return &publisher{t, private, host.Publisher{Keys: []string{public.String()}, Plugins: []string{"*"}}}
 }
 
@@ -79,12 +77,8 @@ func digestOf(t *testing.T, path string) string {
 
 func put(t *testing.T, path string, content []byte) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	require.NoError(t, os.WriteFile(path, content, 0o600))
 }
 
 // What a trusted publisher signed runs, and is shown as signed, also when it is only remembered;
@@ -124,9 +118,7 @@ func TestTrust(t *testing.T) {
 			after: func(t *testing.T, dir, at string) {
 				plugintest.Deploy(t, dir, "versioned", "2")
 				sum := digestOf(t, filepath.Join(dir, "versioned"))
-				if err := os.Rename(at, filepath.Join(filepath.Dir(at), sum)); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, os.Rename(at, filepath.Join(filepath.Dir(at), sum)))
 			},
 			want: "has no file with the digest sha256:",
 		},
@@ -224,9 +216,7 @@ func TestTrustOfUpgrades(t *testing.T) {
 	if err := h.RestartPlugin(t.Context(), "versioned"); err != nil || version(t, h) != "2" {
 		t.Fatalf("back to the file: %v, version %s", err, version(t, h))
 	}
-	if err := os.RemoveAll(first); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.RemoveAll(first))
 	if err := h.RollbackPlugin(t.Context(), "versioned"); err == nil || version(t, h) != "2" {
 		t.Errorf("a rollback to what is not signed: %v, version %s", err, version(t, h))
 	}

@@ -30,10 +30,7 @@ func pluginOf(h *host.Host, name string) plugin.Status {
 
 func version(t *testing.T, h *host.Host) string {
 	t.Helper()
-	res, err := h.Execute(t.Context(), tool.Call{Name: "versioned.count"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := require.Must(h.Execute(t.Context(), tool.Call{Name: "versioned.count"}))(t)
 	return res.Text()
 }
 
@@ -104,22 +101,15 @@ func TestUpgradeDrains(t *testing.T) {
 	require.Eventually(t, "it waits", func() bool { _, err := os.Stat(filepath.Join(root, "ledger")); return err == nil })
 	old := pluginOf(h, "versioned").PID
 	plugintest.Deploy(t, dir, "versioned", "new-more")
-	if err := h.Sync(t.Context(), dir); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.Sync(t.Context(), dir))
 	if s := pluginOf(h, "versioned"); s.PID == old || s.Version != "new-more" || s.Tools != 3 {
 		t.Errorf("after the upgrade: %+v", s)
 	}
 	require.Eventually(t, "a call that was on its way goes to the new one", func() bool {
-		res, err := before.Handler(t.Context(), tool.Call{Name: "versioned.count"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := require.Must(before.Handler(t.Context(), tool.Call{Name: "versioned.count"}))(t)
 		return res.Text() == "new-more"
 	})
-	if err := os.WriteFile(filepath.Join(root, "go"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(root, "go"), nil, 0o600))
 	if got := <-answer; got != "old<nil>" {
 		t.Errorf("the call under way: %s", got)
 	}
@@ -222,9 +212,7 @@ func TestFollow(t *testing.T) {
 
 	// A copy that is not whole, and does not grow for a while.
 	text := plugintest.Script(t, "3")
-	if err := os.Remove(filepath.Join(dir, "versioned")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(filepath.Join(dir, "versioned")))
 	f, err := os.OpenFile(filepath.Join(dir, "versioned"), os.O_CREATE|os.O_WRONLY, 0o755) //nolint:gosec // a program
 	if err != nil {
 		t.Fatal(err)
@@ -247,21 +235,15 @@ func TestFollow(t *testing.T) {
 	require.Eventually(t, "version 3", answers("3"))
 
 	away := filepath.Join(above, "away")
-	if err := os.Rename(dir, away); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Rename(dir, away))
 	require.Eventually(t, "it is told that the directory is gone", func() bool { return log.says("there is no plugin directory") })
 	if !answers("3")() {
 		t.Error("the plugins went with their directory")
 	}
-	if err := os.Rename(away, dir); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Rename(away, dir))
 	plugintest.Deploy(t, dir, "versioned", "5")
 	require.Eventually(t, "version 5", answers("5"))
-	if err := os.Remove(filepath.Join(dir, "versioned")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(filepath.Join(dir, "versioned")))
 	require.Eventually(t, "withdrawn", func() bool { return pluginOf(h, "versioned").Name == "" })
 	require.Eventually(t, "its names are those of the others that wanted them", func() bool {
 		count, _ := h.Get("versioned.count")
@@ -292,9 +274,7 @@ func TestIdle(t *testing.T) {
 	if now := pluginOf(h, "versioned"); now.PID != pid {
 		t.Errorf("it was stopped while a session lives: %+v", now)
 	}
-	if err := s.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Close(t.Context()))
 	require.Eventually(t, "idle again", idle)
 }
 
@@ -316,9 +296,7 @@ func TestLimitsOfOnePlugin(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	timeout, limits = 0, plugin.Limits{Running: 1, MaxResult: 3}
-	if err := h.Sync(t.Context(), dir); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.Sync(t.Context(), dir))
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -34,9 +35,7 @@ func TestArgumentsThatTakeLong(t *testing.T) {
 			d.Permission = "net"
 			d.InputSchema = []byte(`{"type":"object","properties":{"v":{` + c.schema + `}}}`)
 		})
-		if err := h.Register(guarded); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, h.Register(guarded))
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		start := time.Now()
 		_, err := h.Session().Execute(ctx, tool.Call{Name: "guarded", Arguments: []byte(c.args)})

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -90,9 +91,7 @@ func TestPluginWithATypedConfiguration(t *testing.T) {
 	if err != nil || !strings.Contains(string(about.ConfigSchema), `"enum":["eu","us"]`) {
 		t.Fatalf("%s, %v", about.ConfigSchema, err)
 	}
-	if err := p.Configure(t.Context(), pluginsdkConfig(`{"retries":5}`)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, p.Configure(t.Context(), pluginsdkConfig(`{"retries":5}`)))
 	if r, err := p.Execute(t.Context(), tool.Call{Name: "region"}); err != nil || r.Text() != "eu 5" {
 		t.Errorf("%+v, %v", r, err)
 	}

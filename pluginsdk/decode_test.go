@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -40,17 +41,12 @@ type (
 func TestDecodesWhatTheSchemaAllows(t *testing.T) {
 	t.Parallel()
 	var got nested
-	h, err := host.New(host.WithRoot(t.TempDir()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := require.Must(host.New(host.WithRoot(t.TempDir())))(t)
 	take := pluginsdk.Func("take", "Takes.", func(_ context.Context, in nested) (string, error) {
 		got = in
 		return "", nil
 	}, pluginsdk.Safe())
-	if err := h.Register(take); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.Register(take))
 	hundred := int64(100)
 	for _, c := range []struct {
 		args string

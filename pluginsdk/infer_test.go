@@ -12,6 +12,8 @@ import (
 	"time"
 
 	validator "github.com/santhosh-tekuri/jsonschema/v5"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // Inferred schemas agree with encoding/json: the encodings of good values fit, and bad
@@ -45,23 +47,14 @@ func runAll(t *testing.T, trials []trial) {
 
 func (tr trial) run(t *testing.T) {
 	t.Helper()
-	s, err := infer(tr.typ)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := require.Must(infer(tr.typ))(t)
+	text := require.Must(json.Marshal(s))(t)
 	compiled, err := validator.CompileString("schema.json", string(text))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	for _, v := range tr.good {
-		b, err := json.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := require.Must(json.Marshal(v))(t)
 		if err := validate(compiled, b); err != nil {
 			t.Errorf("%s is refused: %v\n%s", b, err, text)
 		}
@@ -126,9 +119,7 @@ func TestInferPlain(t *testing.T) {
 	full := plain{"s", true, -1, -128, 255, math.MaxUint64, 1.5, 7}
 	text := func(change string) string {
 		m := map[string]any{"S": "", "B": false, "I": 0, "I8": 0, "U8": 0, "U64": 0, "F": 0, "Oct": 0}
-		if err := json.Unmarshal([]byte(change), &m); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal([]byte(change), &m))
 		b, _ := json.Marshal(m)
 		return string(b)
 	}
@@ -302,9 +293,7 @@ func TestInferRecursive(t *testing.T) {
 func TestInferNamesOfDefs(t *testing.T) {
 	t.Parallel()
 	s, err := infer(reflect.TypeFor[pair[node[map[string]string], node[map[string]int]]]())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if len(s.Defs) != 2 {
 		t.Errorf("%d definitions, want 2: %v", len(s.Defs), s.Defs)
 	}
@@ -331,14 +320,8 @@ func TestInferIsTheSameEachTime(t *testing.T) {
 	t.Parallel()
 	var first string
 	for range 20 {
-		s, err := infer(reflect.TypeFor[pair[tree, pair[egg, point]]]())
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := json.Marshal(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := require.Must(infer(reflect.TypeFor[pair[tree, pair[egg, point]]]()))(t)
+		b := require.Must(json.Marshal(s))(t)
 		if first == "" {
 			first = string(b)
 		}

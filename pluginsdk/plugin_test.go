@@ -20,6 +20,7 @@ import (
 	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/tooltest"
@@ -86,10 +87,7 @@ func TestMain(m *testing.M) {
 
 func command(t *testing.T, kind string) *exec.Cmd {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := require.Must(os.Executable())(t)
 	cmd := exec.Command(self)
 	cmd.Env = append(os.Environ(), kindEnv+"="+kind)
 	return cmd
@@ -183,9 +181,7 @@ func TestMainKeepsTheContract(t *testing.T) {
 func TestPluginDescribesItself(t *testing.T) {
 	t.Parallel()
 	got, err := start(t, "full").Describe(t.Context(), "test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got.Name != "full" || got.Version != "1.2.3" || got.SDK != "toolhost-go/"+pluginsdk.Version ||
 		string(got.ConfigSchema) != `{"type":"object"}` {
 		t.Errorf("%+v", got)
@@ -207,9 +203,7 @@ func pluginsdkConfig(text string) wire.Config { return wire.Config{JSON: json.Ra
 func TestPluginIsConfigured(t *testing.T) {
 	t.Parallel()
 	p := start(t, "full")
-	if err := p.Configure(t.Context(), wire.Config{Root: "/srv/project", JSON: json.RawMessage(`{"a":1}`)}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, p.Configure(t.Context(), wire.Config{Root: "/srv/project", JSON: json.RawMessage(`{"a":1}`)}))
 	r, err := p.Execute(t.Context(), tool.Call{Name: "config"})
 	if err != nil || r.Text() != `/srv/project {"a":1}` {
 		t.Errorf("%+v, %v", r, err)
@@ -226,12 +220,8 @@ func TestPluginIsConfigured(t *testing.T) {
 func TestPluginMayPrint(t *testing.T) {
 	t.Parallel()
 	p := start(t, "full")
-	if _, err := p.List(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := p.Execute(t.Context(), tool.Call{Name: "print"}); err != nil {
-		t.Fatal(err)
-	}
+	require.Must(p.List(t.Context()))(t)
+	require.Must(p.Execute(t.Context(), tool.Call{Name: "print"}))(t)
 	p.stderr.await(t, "printed to stdout")
 	p.stderr.await(t, "printed to stderr")
 }
@@ -274,17 +264,10 @@ func TestRecordedPlugin(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "fixture.json")
 	p := tooltest.Record(start(t, "fixture"), file)
 	defs, err := p.List(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	call := tool.Call{Name: tooltest.EchoTool, Arguments: json.RawMessage(`{"n":1}`)}
-	want, err := p.Execute(t.Context(), call)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	want := require.Must(p.Execute(t.Context(), call))(t)
+	require.NoError(t, p.Close(t.Context()))
 	if p, err = tooltest.Replay(file); err != nil {
 		t.Fatal(err)
 	}

@@ -25,14 +25,8 @@ func newTerminal(t *testing.T) (person, program *os.File) {
 	}
 	t.Cleanup(func() { _ = person.Close() })
 	require.NoError(t, unix.IoctlSetPointerInt(int(person.Fd()), unix.TIOCSPTLCK, 0))
-	n, err := unix.IoctlGetInt(int(person.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := require.Must(unix.IoctlGetInt(int(person.Fd()), unix.TIOCGPTN))(t)
+	program = require.Must(os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0))(t)
 	t.Cleanup(func() { _ = program.Close() })
 	return person, program
 }

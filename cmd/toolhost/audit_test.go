@@ -146,9 +146,7 @@ func TestAuditGarbage(t *testing.T) {
 	w := newWorld(t)
 	path := auditLog(t)
 	f := require.Must(os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0))(t)
-	if _, err := f.WriteString("garbage\x1b[2J\n"); err != nil {
-		t.Fatal(err)
-	}
+	require.Must(f.WriteString("garbage\x1b[2J\n"))(t)
 	require.NoError(t, f.Close())
 	writeAudit(t, path, func(r *audit.Record) { r.Tool = "last" })
 	for _, command := range []string{"tail", "search"} {

@@ -34,9 +34,7 @@ func TestCallStreams(t *testing.T) {
 			to := w.source(cmd, begun, source)
 			at := screen{t, person}
 			for _, text := range []string{"first line\n", "half a li", "ne, \x1b[2J and é\n", "the end"} {
-				if _, err := to.WriteString(text); err != nil {
-					t.Fatal(err)
-				}
+				require.Must(to.WriteString(text))(t)
 				switch text {
 				case "first line\n":
 					at.sees("first line\r\n")

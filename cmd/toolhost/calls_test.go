@@ -344,9 +344,7 @@ func limitQueue(t *testing.T, w *world, url string, most int64) {
 	nc := require.Must(nats.Connect(url, nats.Nkey(key.Public(), key.Sign)))(t)
 	defer nc.Close()
 	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	require.Eventually(t, "the queue is limited", func() bool {
 		_, err = js.CreateOrUpdateStream(t.Context(), jetstream.StreamConfig{
 			Name: durable.QueueName, Subjects: []string{"toolhost.v1.q.*.*"}, Retention: jetstream.WorkQueuePolicy,

@@ -77,9 +77,7 @@ func TestDiscoveryQuality(t *testing.T) {
 	t.Cleanup(func() { _ = h.Close(context.Background()) })
 	upstream := require.Must(mcpclient.New(mcpclient.Config{Name: mcptest.Everything, URL: server.URL}))(t)
 	mounted := plugin.Server{Name: mcptest.Everything, Connector: upstream, Identity: server.URL, Settings: plugin.DefaultSettings()}
-	if _, err := h.Mount(t.Context(), mounted); err != nil {
-		t.Fatal(err)
-	}
+	require.Must(h.Mount(t.Context(), mounted))(t)
 	for _, d := range shipped {
 		never := func(context.Context, tool.Call) (tool.Result, error) { return tool.Result{}, nil }
 		d.Alias = ""

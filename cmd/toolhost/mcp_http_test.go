@@ -407,9 +407,7 @@ func TestMCPOverTLS(t *testing.T) {
 	w.until("the new certificate is used", func() bool { return name(&tls.Config{}) == "other" })
 	token := w.token("ci")
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://127.0.0.1:"+port+"/mcp", strings.NewReader(hello))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	r.Header.Set("Authorization", "Bearer "+token)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")

@@ -72,9 +72,7 @@ func TestMCPImportInterrupted(t *testing.T) {
 			require.NoError(t, leave(a))
 			if how == "at the second" {
 				at.sees("for two? [y/N, or c to choose] ")
-				if _, err := a.person.WriteString("\x03"); err != nil {
-					t.Fatal(err)
-				}
+				require.Must(a.person.WriteString("\x03"))(t)
 			}
 			_ = a.cmd.Wait()           // the status tells
 			if how != "by a hang-up" { // which may be an end by SIGHUP, as of any program

@@ -107,9 +107,7 @@ func TestMCPClientOnStandardInputLeaves(t *testing.T) {
 		require.NoError(t, syscall.Mkfifo(fifo, 0o600))
 		return fifo, func() {
 			t.Helper()
-			if _, err := os.ReadFile(fifo); err != nil {
-				t.Fatal(err)
-			}
+			require.Must(os.ReadFile(fifo))(t)
 		}
 	}
 	ended := func(cmd *exec.Cmd) {
@@ -122,9 +120,7 @@ func TestMCPClientOnStandardInputLeaves(t *testing.T) {
 	// The process of the client is gone.
 	fifo, _ := begun("left")
 	cmd, in, _, leave := w.spoken()
-	if _, err := io.WriteString(in, conversation("play_wait", fmt.Sprintf(`{"fifo":%q}`, fifo))); err != nil {
-		t.Fatal(err)
-	}
+	require.Must(io.WriteString(in, conversation("play_wait", fmt.Sprintf(`{"fifo":%q}`, fifo))))(t)
 	held := require.Must(os.Open(fifo))(t)
 	leave()
 	if _, err := io.Copy(io.Discard, held); err != nil {
@@ -136,9 +132,7 @@ func TestMCPClientOnStandardInputLeaves(t *testing.T) {
 	// The client has closed its end, and waits for the process to end.
 	fifo, _ = begun("waits")
 	cmd, in, lines, _ := w.spoken("--drain", "1h")
-	if _, err := io.WriteString(in, conversation("play_wait", fmt.Sprintf(`{"fifo":%q}`, fifo))); err != nil {
-		t.Fatal(err)
-	}
+	require.Must(io.WriteString(in, conversation("play_wait", fmt.Sprintf(`{"fifo":%q}`, fifo))))(t)
 	held = require.Must(os.Open(fifo))(t)
 	_ = in.Close()
 	if _, err := io.Copy(io.Discard, held); err != nil {
@@ -152,9 +146,7 @@ func TestMCPClientOnStandardInputLeaves(t *testing.T) {
 	// The client has closed its end, waits for a while, and then says that it is enough.
 	fifo, _ = begun("enough")
 	cmd, in, lines, _ = w.spoken()
-	if _, err := io.WriteString(in, conversation("play_wait", fmt.Sprintf(`{"fifo":%q}`, fifo))); err != nil {
-		t.Fatal(err)
-	}
+	require.Must(io.WriteString(in, conversation("play_wait", fmt.Sprintf(`{"fifo":%q}`, fifo))))(t)
 	held = require.Must(os.Open(fifo))(t)
 	_ = in.Close()
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
@@ -168,9 +160,7 @@ func TestMCPClientOnStandardInputLeaves(t *testing.T) {
 	fifo, wait := begun("begun")
 	until, _ := begun("until")
 	cmd, in, lines, _ = w.spoken()
-	if _, err := io.WriteString(in, conversation("play_hold", fmt.Sprintf(`{"fifo":%q,"until":%q}`, fifo, until))); err != nil {
-		t.Fatal(err)
-	}
+	require.Must(io.WriteString(in, conversation("play_hold", fmt.Sprintf(`{"fifo":%q,"until":%q}`, fifo, until))))(t)
 	wait()
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	var said []string
@@ -198,12 +188,9 @@ func TestMCPOnStandardInputFollows(t *testing.T) {
 	w.configure("callers: {mcp: {}}")
 	told := make(chan struct{}, 100)
 	cmd := w.command("serve", "--mcp", "stdio", "--plugin-dir", w.plugins, "--config", w.config())
-	c, err := mcp.NewClient(&mcp.Implementation{Name: "tester", Version: "7"}, &mcp.ClientOptions{
+	c := require.Must(mcp.NewClient(&mcp.Implementation{Name: "tester", Version: "7"}, &mcp.ClientOptions{
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { told <- struct{}{} },
-	}).Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}).Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"}))(t)
 	sees := func(name string) {
 		t.Helper()
 		for !slices.Contains(toolsOf(t, c), name) {

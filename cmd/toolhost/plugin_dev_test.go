@@ -140,9 +140,7 @@ func TestPluginDev(t *testing.T) {
 	go func() {
 		held <- w.bare(append([]string{"call", "play.hold", fmt.Sprintf(`{"fifo":%q,"until":%q}`, begun, until)}, first.Connect...)...)
 	}()
-	if _, err := os.ReadFile(begun); err != nil {
-		t.Fatal(err)
-	}
+	require.Must(os.ReadFile(begun))(t)
 	save(t, filepath.Join(dir, "text"), "2")
 	if second := d.await(dev.Serving, nil); second.PID == first.PID {
 		t.Errorf("it is the same process: %+v", second)

@@ -139,9 +139,7 @@ func TestPluginPushCredentials(t *testing.T) {
 	w.bare("plugin", "pack", w.project(""), "--json").exits(0).json(&out)
 	w.bare("plugin", "push", out.File, "oci://"+host+"/fs").exits(1).says("docker login " + host)
 	config, err := json.Marshal(map[string]any{"auths": map[string]any{host: map[string]string{"auth": base64.StdEncoding.EncodeToString([]byte("ann:hunter2"))}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(docker, "config.json"), config, 0o600))
 	w.bare("plugin", "push", out.File, "oci://"+host+"/fs").exits(0).prints(out.Digest)
 }

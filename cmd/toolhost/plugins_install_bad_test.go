@@ -24,9 +24,7 @@ import (
 func newKey(t *testing.T) (public string, private *minisign.PrivateKey) {
 	t.Helper()
 	pub, key, err := minisign.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return pub.String(), &key
 }
 

@@ -36,9 +36,7 @@ func (p parcel) ship(t *testing.T, dir string) (string, digest.Digest) {
 	at := greeter(t, p.version)
 	h := require.Must(host.New(host.WithRoot(t.TempDir())))(t)
 	defer func() { _ = h.Close(context.WithoutCancel(t.Context())) }()
-	if _, err := h.Load(t.Context(), filepath.Dir(at)); err != nil {
-		t.Fatal(err)
-	}
+	require.Must(h.Load(t.Context(), filepath.Dir(at)))(t)
 	status := h.Plugins()[0]
 	in := pluginpackage.Input{Manifest: pluginpackage.Manifest{
 		Name: "greeter", Version: status.Version, Description: "Greets.", License: "Apache-2.0", Protocols: []int{1}, Needs: status.Needs,

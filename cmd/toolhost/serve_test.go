@@ -405,9 +405,7 @@ func TestDaemonState(t *testing.T) {
 	s := w.serve()
 	conn := require.Must(net.Dial("unix", w.socket()))(t)
 	defer func() { _ = conn.Close() }()
-	if _, err := fmt.Fprint(conn, "GET /v1/state HTTP/1.0\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
+	require.Must(fmt.Fprint(conn, "GET /v1/state HTTP/1.0\r\n\r\n"))(t)
 	in := bufio.NewReader(conn)
 	for line := ""; line != "\r\n"; {
 		line = require.Must(in.ReadString('\n'))(t)

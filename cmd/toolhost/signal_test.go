@@ -61,9 +61,7 @@ func TestReaderGoesAway(t *testing.T) {
 	w := newWorld(t, "player", "fs")
 	cmd := w.command("tools", "--json", "--plugin-dir", w.plugins)
 	r, out, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_ = r.Close()
 	var stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = out, &stderr

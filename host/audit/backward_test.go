@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -29,9 +30,7 @@ func TestSearchFromTheEnd(t *testing.T) {
 		if dice.IntN(4) == 0 {
 			r.Event, r.Code = Begin, ""
 		}
-		if err := f.Write(r); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, f.Write(r))
 	}
 	var all []Entry
 	for e, err := range Search(t.Context(), path, Filter{}) {
@@ -94,9 +93,7 @@ func TestSearchInDisorder(t *testing.T) {
 	write := func(i int, at time.Time) {
 		r := record(i)
 		r.Time = at
-		if err := f.Write(r); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, f.Write(r))
 	}
 	write(0, start.Add(time.Hour))
 	for i := range maxDisorder + 1 {
@@ -117,9 +114,7 @@ func TestSearchUnended(t *testing.T) {
 	for i, event := range []string{"begin 0", "begin 1", "end 0", "end 2", "begin 3", "begin 4", "end 4", "end 5"} {
 		r := record(i)
 		r.Event, r.Call = strings.Fields(event)[0], "c"+strings.Fields(event)[1]
-		if err := f.Write(r); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, f.Write(r))
 	}
 	for want, filter := range map[string]Filter{
 		"c1 c3": {Unended: true}, "c3": {Unended: true, Limit: 1}, "": {Unended: true, Caller: "other"},
@@ -143,10 +138,7 @@ func TestBackward(t *testing.T) {
 		"long lines": strings.Repeat("x", 3*block+5) + "\n" + strings.Repeat("y", block-1) + "\n" + strings.Repeat("z", block) + "\nend\n",
 	} {
 		overwrite(t, path, []byte(text))
-		p, err := openPart(path, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := require.Must(openPart(path, 0))(t)
 		var got []string
 		for b := newBackward(&p); ; {
 			line, offset, err := b.next()
@@ -172,10 +164,7 @@ func TestBackward(t *testing.T) {
 	if err := os.Truncate(path, 1<<40); err != nil {
 		t.Skip("the file system has no sparse files:", err)
 	}
-	p, err := openPart(path, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := require.Must(openPart(path, 0))(t)
 	defer func() { _ = p.file.Close() }()
 	if _, _, err := newBackward(&p).next(); err != errEndless { //nolint:errorlint // it is not wrapped
 		t.Errorf("of a sparse file: %v", err)

@@ -3,37 +3,29 @@ package audit
 import (
 	"path/filepath"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // Whole lines to a real file, which the system puts on disk when it likes.
 func BenchmarkWrite(b *testing.B) {
-	f, err := Open(filepath.Join(b.TempDir(), "audit.jsonl"), Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	f := require.Must(Open(filepath.Join(b.TempDir(), "audit.jsonl"), Options{}))(b)
 	defer func() { _ = f.Close() }()
 	r := record(1)
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := f.Write(r); err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, f.Write(r))
 	}
 }
 
 // Lines that are on disk when Write returns.
 func BenchmarkWriteBegin(b *testing.B) {
-	f, err := Open(filepath.Join(b.TempDir(), "audit.jsonl"), Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	f := require.Must(Open(filepath.Join(b.TempDir(), "audit.jsonl"), Options{}))(b)
 	defer func() { _ = f.Close() }()
 	r := record(1)
 	r.Event = Begin
 	for b.Loop() {
-		if err := f.Write(r); err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, f.Write(r))
 	}
 }
 
@@ -51,20 +43,13 @@ func BenchmarkEncode(b *testing.B) {
 
 func BenchmarkRead(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "audit.jsonl")
-	f, err := Open(path, Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	f := require.Must(Open(path, Options{}))(b)
 	const lines = 10_000
 	for i := range lines {
-		if err := f.Write(record(i)); err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, f.Write(record(i)))
 	}
 	size := f.size
-	if err := f.Close(); err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, f.Close())
 	b.Run("verify", func(b *testing.B) {
 		b.SetBytes(size)
 		for b.Loop() {

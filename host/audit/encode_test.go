@@ -12,6 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -46,17 +47,12 @@ func TestEncode(t *testing.T) {
 func TestEncodeAsTagged(t *testing.T) {
 	t.Parallel()
 	var back Record
-	if err := json.Unmarshal([]byte(encoded(full())), &back); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(encoded(full())), &back))
 	if !reflect.DeepEqual(back, full()) {
 		t.Errorf("read back:\n%+v\nwant\n%+v", back, full())
 	}
 	for _, r := range []Record{full(), {Time: start}} {
-		tagged, err := json.Marshal(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tagged := require.Must(json.Marshal(r))(t)
 		equal(t, "a record by its tags", string(tagged), encoded(r))
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/internal/safefile"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -44,10 +45,7 @@ func TestModes(t *testing.T) {
 	t.Parallel()
 	_, path := newLog(t, 0, Options{})
 	for p, want := range map[string]os.FileMode{path: 0o600, filepath.Dir(path): 0o700} {
-		info, err := os.Stat(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := require.Must(os.Stat(p))(t)
 		if os.PathSeparator == '/' && info.Mode().Perm() != want {
 			t.Errorf("%s has the mode %v, want %v", p, info.Mode(), want)
 		}
@@ -58,9 +56,7 @@ func TestClose(t *testing.T) {
 	t.Parallel()
 	f, path := newLog(t, 1, Options{})
 	for range 2 {
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, f.Close())
 	}
 	err := f.Write(record(1))
 	equal(t, "the code", tool.CodeOf(err), tool.CodeUnavailable)
@@ -82,9 +78,7 @@ func TestBeginIsOnDisk(t *testing.T) {
 	}
 	r := record(0)
 	for _, r.Event = range []string{End, Begin, End} {
-		if err := f.Write(r); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, f.Write(r))
 	}
 	lines := readLines(t, path)
 	equal(t, "the synced sizes", fmt.Sprint(synced), fmt.Sprint([]int{len(lines[0]) + len(lines[1])}))
@@ -124,9 +118,7 @@ func TestSyncHoldsUpNobody(t *testing.T) {
 	default:
 	}
 	close(goOn)
-	if err := errors.Join(<-begun, <-rotated); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(<-begun, <-rotated))
 	isWhole(t, path, 4)
 }
 
@@ -140,10 +132,7 @@ func short(err error) func(*os.File, []byte, int64) (int, error) {
 
 func readOnly(t *testing.T, path string) *os.File {
 	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := require.Must(os.Open(path))(t)
 	return f
 }
 
@@ -177,18 +166,14 @@ func TestLocked(t *testing.T) {
 	f.lockTimeout = 10 * time.Millisecond
 	other := readOnly(t, path+lockSuffix)
 	defer func() { _ = other.Close() }()
-	if err := safefile.Lock(other, safefile.Exclusive, time.Time{}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, safefile.Lock(other, safefile.Exclusive, time.Time{}))
 	r := record(1)
 	r.Event = Begin
 	err := f.Write(r)
 	if !errors.Is(err, safefile.ErrLocked) || !strings.Contains(err.Error(), "another process keeps it locked") {
 		t.Errorf("the error is %v", err)
 	}
-	if err := safefile.Unlock(other); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, safefile.Unlock(other))
 	write(t, f, 1)
 	isWhole(t, path, 2)
 }

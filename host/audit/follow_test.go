@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // follow calls step in a world whose time is not the real one. What was seen of
@@ -78,9 +80,7 @@ func TestFollowPieces(t *testing.T) {
 		equal(t, "when it is whole", seen(), "c1")
 		overwrite(t, path, lines[0], lines[1], []byte("garbage\n"), lines[2], lines[2][:9])
 		equal(t, "garbage", seen(), "? c2")
-		if err := os.Rename(path, rotatedPath(path, 1)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Rename(path, rotatedPath(path, 1)))
 		equal(t, "between two files", seen(), "?")
 		write(t, open(t, path, Options{}), 1)
 		equal(t, "in the next one", seen(), "c0")
@@ -112,9 +112,7 @@ func TestFollowBehindKeep(t *testing.T) {
 	})
 	// A crash between two files, and no line that is shown twice.
 	f, path = newLog(t, 2, Options{})
-	if err := errors.Join(f.Close(), os.Rename(path, rotatedPath(path, 1))); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(f.Close(), os.Rename(path, rotatedPath(path, 1))))
 	follow(t, path, 0, func(seen func() string) {
 		equal(t, "at first", seen(), "")
 		write(t, open(t, path, Options{}), 1)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // What is gone from the end of a log shows by the line that is remembered, also after the log has
@@ -76,10 +78,7 @@ func TestHead(t *testing.T) {
 			c.harm(t, path)
 			check := func(want string) {
 				t.Helper()
-				h, err := ReadHead(head)
-				if err != nil {
-					t.Fatal(err)
-				}
+				h := require.Must(ReadHead(head))(t)
 				r, err := Verify(t.Context(), path, h)
 				said := ""
 				if r.Break != nil {
@@ -104,9 +103,7 @@ func TestHead(t *testing.T) {
 
 func remove(t *testing.T, path string) {
 	t.Helper()
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(path))
 }
 
 // A daemon remembers its newest line while it runs, so that a kill does not lose it, and other
@@ -116,24 +113,16 @@ func TestHeadWhileWriting(t *testing.T) {
 	dir := t.TempDir()
 	path, head := filepath.Join(dir, "audit.jsonl"), filepath.Join(dir, "head.json")
 	open := func() *File {
-		f, err := Open(path, Options{Head: head})
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := require.Must(Open(path, Options{Head: head}))(t)
 		t.Cleanup(func() { _ = f.Close() })
 		return f
 	}
 	seq := func() uint64 {
-		h, err := ReadHead(head)
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := require.Must(ReadHead(head))(t)
 		return h.Seq
 	}
 	write := func(f *File) {
-		if err := f.Write(record(1)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, f.Write(record(1)))
 	}
 	a, b := open(), open()
 	write(a)
@@ -143,13 +132,9 @@ func TestHeadWhileWriting(t *testing.T) {
 	equal(t, "the line that is remembered then", seq(), 2)
 	write(b)
 	write(b)
-	if err := b.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.Close())
 	equal(t, "the line that is remembered after the other's end", seq(), 4)
-	if err := a.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, a.Close())
 	equal(t, "the line that is remembered at the end", seq(), 4)
 
 	overwrite(t, head, []byte("{"))
@@ -182,23 +167,16 @@ func TestMaxAge(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "audit.jsonl")
-	f, err := Open(path, Options{MaxAge: 40 * time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := require.Must(Open(path, Options{MaxAge: 40 * time.Hour}))(t)
 	defer func() { _ = f.Close() }()
 	stranger := path + ".000000007" // not a name of ours: it has a zero in front
 	overwrite(t, stranger, []byte("mine\n"))
 	write := func(age time.Duration) (files int) {
 		r := record(1)
 		r.Time = time.Now().Add(-age)
-		if err := f.Write(r); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, f.Write(r))
 		all, _, err := listRotated(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return len(all)
 	}
 	for i, c := range []struct {

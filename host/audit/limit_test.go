@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -65,9 +66,7 @@ func TestFileSizeLimit(t *testing.T) {
 func TestRefusedFIFO(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, syscall.Mkfifo(path, 0o600))
 	_, err := Open(path, Options{})
 	_, err2 := Verify(t.Context(), path)
 	for _, err := range []error{err, err2} {

@@ -170,9 +170,7 @@ func TestLockFile(t *testing.T) {
 
 	link := filepath.Join(t.TempDir(), "audit.jsonl")
 	target := filepath.Join(t.TempDir(), "target")
-	if err := os.Symlink(target, link+lockSuffix); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink(target, link+lockSuffix))
 	if _, err := Open(link, Options{}); err == nil || !strings.Contains(err.Error(), "audit.jsonl.lock cannot be used: it is a symbolic link") {
 		t.Errorf("a lock file that is a link: %v", err)
 	}
@@ -180,9 +178,7 @@ func TestLockFile(t *testing.T) {
 		t.Errorf("the link's target: %v", err)
 	}
 	device := filepath.Join(t.TempDir(), "none")
-	if err := os.Mkdir(device, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(device, 0o700))
 	if _, err := Open(device, Options{}); err == nil {
 		t.Error("a directory is opened")
 	}
@@ -198,9 +194,7 @@ func TestReadWhileLocked(t *testing.T) {
 	release := hold(t, path+lockSuffix, safefile.Exclusive)
 	isWhole(t, path, 3)
 	release()
-	if err := os.Remove(path + lockSuffix); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(path+lockSuffix))
 	isWhole(t, path, 3)
 	if _, err := os.Lstat(path + lockSuffix); !isMissing(err) {
 		t.Errorf("a reader made a lock file: %v", err)

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // childVariable makes this binary a process that writes to a log: its value is
@@ -64,10 +66,7 @@ func childWrites(args []string) error {
 
 func open(t *testing.T, path string, o Options) *File {
 	t.Helper()
-	f, err := Open(path, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := require.Must(Open(path, o))(t)
 	t.Cleanup(func() {
 		if err := f.Close(); err != nil {
 			t.Errorf("Close: %v", err)
@@ -88,9 +87,7 @@ func newLog(t *testing.T, n int, o Options) (*File, string) {
 func write(t *testing.T, f *File, n int) {
 	t.Helper()
 	for i := range n {
-		if err := f.Write(record(i)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, f.Write(record(i)))
 	}
 }
 
@@ -107,10 +104,7 @@ func record(i int) Record {
 
 func verify(t *testing.T, path string) *Report {
 	t.Helper()
-	r, err := Verify(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := require.Must(Verify(t.Context(), path))(t)
 	return &r
 }
 
@@ -139,10 +133,7 @@ func brief(r *Report) string {
 
 func read(t *testing.T, path string) []byte {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := require.Must(os.ReadFile(path))(t)
 	return b
 }
 
@@ -155,9 +146,7 @@ func readLines(t *testing.T, path string) [][]byte {
 
 func overwrite(t *testing.T, path string, content ...[]byte) {
 	t.Helper()
-	if err := os.WriteFile(path, slices.Concat(content...), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, slices.Concat(content...), 0o600))
 }
 
 func equal[T comparable](t *testing.T, what string, got, want T) {

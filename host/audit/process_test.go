@@ -6,15 +6,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // child is this binary as another process.
 func child(t *testing.T, what string, args ...string) *exec.Cmd {
 	t.Helper()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	exe := require.Must(os.Executable())(t)
 	cmd := exec.CommandContext(t.Context(), exe, args...)
 	// With the race detector a process takes a second to end, if it may.
 	cmd.Env = append(os.Environ(), childVariable+"="+what, "GORACE=atexit_sleep_ms=0")
@@ -71,15 +70,11 @@ func TestKilled(t *testing.T) {
 	f, path := newLog(t, 0, Options{MaxSize: 20_000, Keep: -1})
 	for range 3 {
 		cmd := child(t, "write", path, "child", "1000000")
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, cmd.Start())
 		for own, before := uint64(0), f.last.seq; f.last.seq < before+own+100; own++ { // the child writes
 			write(t, f, 1)
 		}
-		if err := cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, cmd.Process.Kill())
 		_ = cmd.Wait() // it was killed
 		write(t, f, 1)
 		if r := verify(t, path); !r.Whole() {

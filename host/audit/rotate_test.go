@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // threeLines is a size that three records fit in, and not four.
@@ -19,10 +21,7 @@ func threeLines(t *testing.T) int64 {
 
 func names(t *testing.T, path string) string {
 	t.Helper()
-	entries, err := os.ReadDir(filepath.Dir(path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := require.Must(os.ReadDir(filepath.Dir(path)))(t)
 	var out []string
 	for _, e := range entries {
 		if strings.HasSuffix(e.Name(), lockSuffix) {
@@ -76,9 +75,7 @@ func TestKeep(t *testing.T) {
 	equal(t, "the number of lines", r.Lines, int(20-r.From.Seq+1))
 
 	// What else goes away is missed.
-	if err := os.Remove(rotatedPath(path, 5)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(rotatedPath(path, 5)))
 	r = verify(t, path)
 	if r.Whole() || r.Break.Kind != Missing || !strings.Contains(r.Break.Text, "at the beginning of the log") {
 		t.Errorf("without its oldest file:\n%s", r)
@@ -121,9 +118,7 @@ func TestRotationInterrupted(t *testing.T) {
 	for _, torn := range []string{"", `{"seq":4,"pre`} {
 		f, path := newLog(t, 3, Options{})
 		overwrite(t, path, read(t, path), []byte(torn))
-		if err := errors.Join(f.Close(), os.Rename(path, rotatedPath(path, 1))); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(f.Close(), os.Rename(path, rotatedPath(path, 1))))
 		if torn == "" {
 			isWhole(t, path, 3)
 		}
@@ -145,19 +140,13 @@ func TestRotationFails(t *testing.T) {
 	f, path := newLog(t, 3, Options{MaxSize: threeLines(t)})
 	// A directory of the largest number: there is no next one.
 	in := rotatedPath(path, maxNumber)
-	if err := os.MkdirAll(in, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(rotatedPath(path, 0), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(in, 0o700))
+	require.NoError(t, os.Mkdir(rotatedPath(path, 0), 0o700))
 	if err := f.Write(record(3)); err == nil || !strings.Contains(err.Error(), "a new file cannot be begun: "+in+" has the largest number") {
 		t.Errorf("the error is %v", err)
 	}
 	equal(t, "the number of lines", len(readLines(t, path)), 3)
-	if err := errors.Join(os.Remove(in), os.Remove(rotatedPath(path, 0))); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(os.Remove(in), os.Remove(rotatedPath(path, 0))))
 	write(t, f, 2)
 	isWhole(t, path, 5)
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -91,9 +92,7 @@ func TestSearch(t *testing.T) {
 	} {
 		r := record(i)
 		change(&r)
-		if err := f.Write(r); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, f.Write(r))
 	}
 	for _, c := range []struct {
 		filter Filter

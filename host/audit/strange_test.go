@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // sparse makes a file of 10 GiB, nearly nothing of which is on disk.
@@ -50,9 +52,7 @@ func TestSparse(t *testing.T) {
 	}
 
 	// When it was moved away, the chain goes on, and the gap shows.
-	if err := os.Rename(path, rotatedPath(path, 1)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Rename(path, rotatedPath(path, 1)))
 	write(t, f, 1)
 	equal(t, "the report", brief(verify(t, path)), "2 lines: edited 3, then 2")
 }
@@ -89,9 +89,7 @@ func TestRotatedStrangers(t *testing.T) {
 	for n := range uint64(2 * maxStrangers) {
 		overwrite(t, rotatedPath(path, n+1), nil)
 	}
-	if err := os.Mkdir(rotatedPath(path, 500), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(rotatedPath(path, 500), 0o700))
 	write(t, f, 11)
 	names := strings.Fields(names(t, path))
 	equal(t, "the number of strangers that are there", len(names), 2*maxStrangers+2)
@@ -99,9 +97,7 @@ func TestRotatedStrangers(t *testing.T) {
 	if r := verify(t, path); r.Lines == 0 || r.From.Seq == 1 {
 		t.Errorf("nothing was given up:\n%s", r)
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, f.Close())
 	for n := range uint64(maxSearched) {
 		overwrite(t, rotatedPath(path, n+600), nil)
 	}

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -24,9 +25,7 @@ func TestTornByAnError(t *testing.T) {
 	}
 	err := f.Write(record(1))
 	equal(t, "the code", tool.CodeOf(err), tool.CodeInternal)
-	if err := errors.Join(f.closeFile(), writable.Close()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(f.closeFile(), writable.Close()))
 	f.writeAt = (*os.File).WriteAt
 	write(t, f, 2)
 	equal(t, "the number of torn lines", len(isWhole(t, path, 3).Torn), 1)
@@ -118,18 +117,14 @@ func TestCutTail(t *testing.T) {
 	if !strings.Contains(r.Break.Text, "lines 4 to 5 are missing") {
 		t.Errorf("the text is %s", r.Break.Text)
 	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(path))
 	write(t, f, 1)
 	r = verify(t, path)
 	equal(t, "the report", brief(r), "1 lines: missing 1")
 	equal(t, "whole up to", r.UpTo.Seq, 7)
 
 	// Who took away the directory too gets a new one.
-	if err := os.RemoveAll(filepath.Dir(path)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.RemoveAll(filepath.Dir(path)))
 	write(t, f, 1)
 	equal(t, "the report", brief(verify(t, path)), "1 lines: missing 1")
 }

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // forge makes a line with a hash that fits, as an attacker could who knows the format.
@@ -150,9 +152,7 @@ func TestVerifyFiles(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			_, path := newLog(t, 12, Options{MaxSize: size})
-			if err := c.tamper(path); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, c.tamper(path))
 			r := verify(t, path)
 			equal(t, "the report", brief(r), c.want)
 			if !strings.Contains(r.String(), c.says) {

@@ -42,22 +42,14 @@ func bubble(t *testing.T, test func(*testing.T, served)) {
 // joined returns a host in the fleet of a server, which knows all that have the key.
 func joined(t *testing.T, at served, name string, tools ...tool.Tool) (*host.Host, *Fleet) {
 	t.Helper()
-	h, err := host.New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := require.Must(host.New())(t)
 	t.Cleanup(func() { _ = h.Close(context.Background()) })
 	for _, one := range tools {
-		if err := h.Register(one); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, h.Register(one))
 	}
-	f, err := Join(t.Context(), h, Config{
+	f := require.Must(Join(t.Context(), h, Config{
 		URL: at.url, Key: at.key, Options: at.options, Name: name, Share: []string{"*"}, Mount: []string{"*"},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	t.Cleanup(func() { _ = f.Close(context.Background()) })
 	return h, f
 }
@@ -114,10 +106,7 @@ func TestGoneHostsStayGone(t *testing.T) { //nolint:paralleltest // bubbles are 
 			func(b *Fleet) { b.nc.Close() },
 		} {
 			_, b := joined(t, at, "b")
-			data, err := b.announcement()
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := require.Must(b.announcement())(t)
 			said := b.seq.Load()
 			is := func(there bool) func() bool {
 				return func() bool {
@@ -241,10 +230,7 @@ func TestUnacceptableLinkExpires(t *testing.T) {
 	at := serve(t)
 	_, f := joined(t, at, "a")
 	a := announcement{Protocol: spoken, Name: "b", Key: at.key.Public(), Instance: make([]byte, instanceSize), Seq: 1}
-	about, err := a.sign(at.key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	about := require.Must(a.sign(at.key))(t)
 	opening := binary.BigEndian.AppendUint32(append([]byte{1}, make([]byte, 16)...), 1<<16)
 	opening = append(append(opening, about...), make([]byte, 32+16)...) // of a key that everybody has
 	f.opened(opening, func([]byte) error { return nil })
@@ -271,16 +257,12 @@ func TestJoiningIsQuiet(t *testing.T) { //nolint:paralleltest // bubbles are alo
 			_, f := joined(t, at, fmt.Sprintf("h%d", i))
 			all = append(all, f)
 		}
-		if _, err := all[0].nc.Subscribe(helloSubject, func(m *nats.Msg) {
+		require.Must(all[0].nc.Subscribe(helloSubject, func(m *nats.Msg) {
 			if a, err := parseAnnouncement(m.Data); err == nil {
 				said <- a
 			}
-		}); err != nil {
-			t.Fatal(err)
-		}
-		if err := all[0].nc.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
+		require.NoError(t, all[0].nc.Flush())
 		// From their next announcements on, they are silent for ten seconds.
 		rare := map[string]bool{}
 		for _, f := range all {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -38,17 +39,10 @@ func benchmarkCall(b *testing.B) {
 		d.InputSchema = tool.Schema(`{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}`)
 	}))
 	a := join(b, s.config("a", mount("*")))
-	arguments, err := json.Marshal(map[string]string{"text": text})
-	if err != nil {
-		b.Fatal(err)
-	}
+	arguments := require.Must(json.Marshal(map[string]string{"text": text}))(b)
 	server, client := s.connect(b), s.connect(b)
-	if _, err := server.Subscribe("bench.echo", func(m *nats.Msg) { _ = m.Respond(m.Data) }); err != nil {
-		b.Fatal(err)
-	}
-	if err := server.Flush(); err != nil {
-		b.Fatal(err)
-	}
+	require.Must(server.Subscribe("bench.echo", func(m *nats.Msg) { _ = m.Respond(m.Data) }))(b)
+	require.NoError(b, server.Flush())
 	request := []byte(text)
 	bare := func() error {
 		_, err := client.Request("bench.echo", request, 10*time.Second)
@@ -74,9 +68,7 @@ func latency(b *testing.B, call func() error) time.Duration {
 	all := make([]time.Duration, benchCalls)
 	for i := range all {
 		begin := time.Now()
-		if err := call(); err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, call())
 		all[i] = time.Since(begin)
 	}
 	return middle(all)
@@ -132,9 +124,7 @@ func benchmarkIdle(b *testing.B) {
 	s := newSite(b)
 	var messages atomic.Int64
 	listener := s.connect(b)
-	if _, err := listener.Subscribe(">", func(*nats.Msg) { messages.Add(1) }); err != nil {
-		b.Fatal(err)
-	}
+	require.Must(listener.Subscribe(">", func(*nats.Msg) { messages.Add(1) }))(b)
 	tools := make([]tool.Tool, 100)
 	for i := range tools {
 		tools[i] = says(fmt.Sprintf("tool-%d", i), "")

@@ -53,19 +53,10 @@ func TestRestartedServer(t *testing.T) {
 	join(t, s.config("b", share("*")), says("who", "b", idempotent))
 	a := join(t, s.config("a", mount("*")))
 	a.text(t, "who")
-	at, err := url.Parse(s.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	port, err := strconv.Atoi(at.Port())
-	if err != nil {
-		t.Fatal(err)
-	}
+	at := require.Must(url.Parse(s.URL()))(t)
+	port := require.Must(strconv.Atoi(at.Port()))(t)
 	_ = s.Close(context.Background())
-	again, err := embedded.Start(embedded.Config{Keys: []string{s.key.Public()}, Port: port})
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := require.Must(embedded.Start(embedded.Config{Keys: []string{s.key.Public()}, Port: port}))(t)
 	t.Cleanup(func() { _ = again.Close(context.Background()) })
 	require.Eventually(t, "a call", func() bool {
 		_, err := a.Execute(t.Context(), tool.Call{Name: "who"})
@@ -80,15 +71,13 @@ func TestStrangers(t *testing.T) {
 	stranger := s.connect(t)
 	var heard []*nats.Msg
 	var mu sync.Mutex
-	if _, err := stranger.Subscribe("toolhost.>", func(m *nats.Msg) {
+	require.Must(stranger.Subscribe("toolhost.>", func(m *nats.Msg) {
 		mu.Lock()
 		defer mu.Unlock()
 		if len(heard) < 5000 {
 			heard = append(heard, m)
 		}
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	var ran atomic.Int64
 	b := join(t, s.config("b", share("*")), handler("count", func(context.Context, tool.Call) (tool.Result, error) {
 		ran.Add(1)
@@ -118,9 +107,7 @@ func TestStrangers(t *testing.T) {
 			_ = stranger.Publish(subject, noise[:i])
 		}
 	}
-	if err := stranger.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, stranger.Flush())
 	require.Eventually(t, "a call among the noise", func() bool {
 		_, err := a.Execute(t.Context(), tool.Call{Name: "count"})
 		return err == nil
@@ -133,10 +120,7 @@ func TestStrangers(t *testing.T) {
 // connect returns a connection that may use the server, and is not a host.
 func (s *site) connect(t testing.TB) *nats.Conn {
 	t.Helper()
-	nc, err := nats.Connect(s.URL(), nats.Nkey(s.key.Public(), s.key.Sign))
-	if err != nil {
-		t.Fatal(err)
-	}
+	nc := require.Must(nats.Connect(s.URL(), nats.Nkey(s.key.Public(), s.key.Sign)))(t)
 	t.Cleanup(nc.Close)
 	return nc
 }
@@ -158,9 +142,7 @@ func TestUnknownHost(t *testing.T) {
 	// Once it is known, its tools come.
 	c := s.config("b", share("*"), mount("*"))
 	c.Peers = map[string]fleet.Peer{"guest": {Key: other.Public()}}
-	if err := b.Reconfigure(c); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.Reconfigure(c))
 	if got := b.state("x"); got == fleet.HostRefused {
 		t.Error("a host that is known now is shown as one that is not")
 	}
@@ -177,9 +159,7 @@ func TestUnknownHost(t *testing.T) {
 	})
 	friend := fleet.Peer{Key: own.Public(), Share: []string{}}
 	c = fleet.Config{Mount: []string{"*"}, Share: []string{"*"}, Peers: map[string]fleet.Peer{"friend": friend}}
-	if err := x.Reconfigure(c); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, x.Reconfigure(c))
 	require.Eventually(t, "its tools", func() bool { return x.has("who") })
 	require.Eventually(t, "an end of the reason", func() bool { return reason() == "" })
 	if b.has("trap") {
@@ -189,10 +169,7 @@ func TestUnknownHost(t *testing.T) {
 
 func newKey(t testing.TB) fleet.Key {
 	t.Helper()
-	key, err := fleet.NewKey()
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := require.Must(fleet.NewKey())(t)
 	return key
 }
 
@@ -200,10 +177,7 @@ func newKey(t testing.TB) fleet.Key {
 func TestLargeResult(t *testing.T) {
 	t.Parallel()
 	key := newKey(t)
-	bus, err := embedded.Start(embedded.Config{Keys: []string{key.Public()}, MaxPayload: 64 << 10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	bus := require.Must(embedded.Start(embedded.Config{Keys: []string{key.Public()}, MaxPayload: 64 << 10}))(t)
 	t.Cleanup(func() { _ = bus.Close(context.Background()) })
 	s := &site{Server: bus, key: key}
 	large := make([]byte, 8<<20)
@@ -252,9 +226,7 @@ func TestVersions(t *testing.T) {
 func TestOpenServer(t *testing.T) {
 	t.Parallel()
 	open, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoLog: true, NoSigs: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	open.Start()
 	t.Cleanup(open.Shutdown)
 	key := newKey(t)
@@ -286,15 +258,11 @@ func TestMountLater(t *testing.T) {
 	s := newSite(t)
 	join(t, s.config("b", share("*")), says("who", "b"))
 	a := join(t, s.config("a"))
-	if err := a.Reconfigure(s.config("a", mount("*"))); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, a.Reconfigure(s.config("a", mount("*"))))
 	if got := a.text(t, "who"); got != "b" {
 		t.Errorf("got %q", got)
 	}
-	if err := a.Reconfigure(s.config("a")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, a.Reconfigure(s.config("a")))
 	require.Eventually(t, "the end of the tool", func() bool { return !a.has("who") })
 }
 

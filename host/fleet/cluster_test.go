@@ -19,10 +19,7 @@ func TestClusterLosesServers(t *testing.T) {
 	}
 	t.Parallel()
 	keyFile := t.TempDir() + "/fleet.key"
-	key, err := fleet.KeyFile(keyFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := require.Must(fleet.KeyFile(keyFile))(t)
 	cluster := natstest.NewCluster(t, key.Public())
 	s := &site{key: key, url: cluster.URL(0)}
 	at := func(server int) func(*nodeSpec) {

@@ -36,9 +36,7 @@ func TestToolsComeAndGoWithTheirHost(t *testing.T) {
 	a := join(t, s.config("a", mount("*")))
 	b := join(t, s.config("b", share("*")), says("one", "1"))
 	require.Eventually(t, "the tool", func() bool { return a.has("one") })
-	if err := b.Register(says("two", "2")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.Register(says("two", "2")))
 	require.Eventually(t, "the second tool", func() bool { return a.has("two") })
 	_ = b.Fleet.Close(context.Background())
 	begin := time.Now()
@@ -76,9 +74,7 @@ func TestDrainedHostTakesNothingNew(t *testing.T) {
 	join(t, s.config("c", share("*")), says("who", "c"))
 	a := join(t, s.config("a", mount("*")))
 	a.shared(t, "who", 1, 2)
-	if err := a.Drain(t.Context(), "b", true); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, a.Drain(t.Context(), "b", true))
 	for range 50 {
 		if got := a.text(t, "who"); got != "c" {
 			t.Fatalf("a call went to %s", got)
@@ -112,24 +108,18 @@ func TestDrained(t *testing.T) {
 	}()
 	<-began
 	wait := func(n *node, name string) { drained <- n.Drained(t.Context(), name) }
-	if err := a.Drain(t.Context(), "b", true); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, a.Drain(t.Context(), "b", true))
 	go wait(a, "b")
 	short, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := b.Drained(short, ""); !errors.Is(err, context.Canceled) {
 		t.Errorf("with a call in progress: %v", err)
 	}
-	if err := a.Drain(t.Context(), "b", false); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, a.Drain(t.Context(), "b", false))
 	if err := <-drained; tool.CodeOf(err) != tool.CodeCanceled || !strings.Contains(err.Error(), "takes calls again") {
 		t.Errorf("it takes calls again: %v", err)
 	}
-	if err := a.Drain(t.Context(), "b", true); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, a.Drain(t.Context(), "b", true))
 	go wait(a, "b")
 	go wait(b, "")
 	close(end)
@@ -146,10 +136,7 @@ func TestDrained(t *testing.T) {
 func TestCallerIsKnown(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	other, err := fleet.NewKey()
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := require.Must(fleet.NewKey())(t)
 	_ = other
 	var asked []fleet.Caller
 	join(t, s.config("b", share("*"), func(c *fleet.Config) {

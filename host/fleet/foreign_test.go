@@ -104,20 +104,14 @@ func TestAnnouncementBounds(t *testing.T) {
 
 func instance(t testing.TB) *link.Instance {
 	t.Helper()
-	i, err := link.NewInstance()
-	if err != nil {
-		t.Fatal(err)
-	}
+	i := require.Must(link.NewInstance())(t)
 	return i
 }
 
 // instance returns the public half of the instance with an ID, as that announces it.
 func (r *raw) instance(t testing.TB, id string) []byte {
 	t.Helper()
-	m, err := r.nc.RequestWithContext(t.Context(), "toolhost.v1.h."+id+".ping", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := require.Must(r.nc.RequestWithContext(t.Context(), "toolhost.v1.h."+id+".ping", nil))(t)
 	return public(m.Data)
 }
 

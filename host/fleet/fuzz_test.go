@@ -7,15 +7,13 @@ import (
 	"github.com/toolhost/toolhost/host/fleet/internal/fault"
 	"github.com/toolhost/toolhost/internal/ident"
 	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // Whatever a known host signs as its announcement can be shown, and has the sizes that it may have.
 func FuzzAnnouncement(f *testing.F) {
-	key, err := NewKey()
-	if err != nil {
-		f.Fatal(err)
-	}
+	key := require.Must(NewKey())(f)
 	a := announcement{
 		Protocol: spoken, Name: "b", Key: key.Public(), Instance: make([]byte, instanceSize), Seq: 1,
 		Labels: map[string]string{"gpu": "1"}, Load: load{Slots: 4},
@@ -23,10 +21,7 @@ func FuzzAnnouncement(f *testing.F) {
 	newer := a
 	newer.Protocol = protocol{spoken.Max + 1, spoken.Max + 2}
 	for _, one := range []announcement{a, newer} {
-		data, err := one.sign(key)
-		if err != nil {
-			f.Fatal(err)
-		}
+		data := require.Must(one.sign(key))(f)
 		f.Add(data[signatureSize:])
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {

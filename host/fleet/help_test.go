@@ -42,10 +42,7 @@ func newSite(t testing.TB) *site {
 func siteWithFile(t testing.TB) (s *site, keyFile string) {
 	t.Helper()
 	keyFile = t.TempDir() + "/fleet.key"
-	key, err := fleet.KeyFile(keyFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := require.Must(fleet.KeyFile(keyFile))(t)
 	return siteOf(t, key), keyFile
 }
 
@@ -56,10 +53,7 @@ func siteOf(t testing.TB, key fleet.Key, others ...fleet.Key) *site {
 	for _, other := range others {
 		keys = append(keys, other.Public())
 	}
-	s, err := embedded.Start(embedded.Config{Keys: keys})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := require.Must(embedded.Start(embedded.Config{Keys: keys}))(t)
 	t.Cleanup(func() { _ = s.Close(context.Background()) })
 	return &site{Server: s, key: key}
 }
@@ -108,10 +102,7 @@ func join(t testing.TB, c fleet.Config, tools ...tool.Tool) *node {
 
 func newHost(t testing.TB, options ...host.Option) *host.Host {
 	t.Helper()
-	h, err := host.New(options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := require.Must(host.New(options...))(t)
 	t.Cleanup(func() { _ = h.Close(context.Background()) })
 	return h
 }
@@ -119,14 +110,9 @@ func newHost(t testing.TB, options ...host.Option) *host.Host {
 func joined(t testing.TB, h *host.Host, c fleet.Config, tools ...tool.Tool) *node {
 	t.Helper()
 	for _, one := range tools {
-		if err := h.Register(one); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, h.Register(one))
 	}
-	f, err := fleet.Join(t.Context(), h, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := require.Must(fleet.Join(t.Context(), h, c))(t)
 	t.Cleanup(func() { _ = f.Close(context.Background()) })
 	return &node{h, f}
 }

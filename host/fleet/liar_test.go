@@ -202,9 +202,7 @@ func TestLiesAboutDefinitions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, a, lie := liarSite(t)
-			if err := a.Register(says("lie.own", "mine")); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, a.Register(says("lie.own", "mine")))
 			l := &liar{offers: []offered{offer("lie.true")}, place: map[string]answer{}}
 			c.lie(l)
 			lie(l)

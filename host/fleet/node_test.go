@@ -131,27 +131,16 @@ func (s *site) start(t testing.TB, keyFile, name string, change ...func(*nodeSpe
 	for _, f := range change {
 		f(&spec)
 	}
-	text, err := json.Marshal(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := require.Must(json.Marshal(spec))(t)
 	cmd := exec.Command(os.Args[0]) //nolint:gosec,noctx // this binary
 	if spec.Space != "" {
 		cmd = exec.Command("ip", "netns", "exec", spec.Space, os.Args[0]) //nolint:gosec,noctx // this binary
 	}
 	cmd.Stderr = os.Stderr
 	cmd.Env = append(os.Environ(), nodeVariable+"="+string(text))
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	stdin := require.Must(cmd.StdinPipe())(t)
+	stdout := require.Must(cmd.StdoutPipe())(t)
+	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = stdin.Close()
 		_ = cmd.Wait()
@@ -165,10 +154,7 @@ func (s *site) start(t testing.TB, keyFile, name string, change ...func(*nodeSpe
 // entries returns how often each call is in the ledger.
 func (p *process) entries(t testing.TB, into map[string]int) {
 	t.Helper()
-	text, err := os.ReadFile(p.ledger)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := require.Must(os.ReadFile(p.ledger))(t)
 	for id := range strings.Lines(string(text)) {
 		into[strings.TrimSpace(id)]++
 	}

@@ -35,20 +35,12 @@ func serverOf(t testing.TB, users map[fleet.Key]*server.Permissions) (url string
 // What the documentation gives the user of a host is what the embedded server gives a peer.
 func TestDocumentedPermissions(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../docs/fleet.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := require.Must(os.ReadFile("../../docs/fleet.md"))(t)
 	_, block, _ := strings.Cut(string(text), "```conf file=nats-server.conf\n")
 	block, _, _ = strings.Cut(block, "```")
 	file := filepath.Join(t.TempDir(), "nats-server.conf")
-	if err := os.WriteFile(file, []byte(block), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	o, err := server.ProcessConfigFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(block), 0o600))
+	o := require.Must(server.ProcessConfigFile(file))(t)
 	p, needs := o.Nkeys[0].Permissions, fleet.Needs(true)
 	if !slices.Equal(p.Publish.Allow, needs.Publish) || !slices.Equal(p.Subscribe.Allow, needs.Subscribe) {
 		t.Errorf("docs/fleet.md has\n%q\n%q, and fleet.Needs\n%q\n%q", p.Publish.Allow, p.Subscribe.Allow, needs.Publish, needs.Subscribe)
@@ -156,15 +148,10 @@ func TestJoinWithoutJetStream(t *testing.T) {
 		t.Errorf("log: %s", text)
 	}
 	// Once there is a durable call, the operator is told that this host does not run it.
-	nc, err := nats.Connect(url, nats.Nkey(key.Public(), key.Sign))
-	if err != nil {
-		t.Fatal(err)
-	}
+	nc := require.Must(nats.Connect(url, nats.Nkey(key.Public(), key.Sign)))(t)
 	t.Cleanup(nc.Close)
 	require.Eventually(t, "a warning", func() bool {
-		if err := nc.Publish(strings.Replace(durable.Nudges, "*", "x", 1), nil); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, nc.Publish(strings.Replace(durable.Nudges, "*", "x", 1), nil))
 		return strings.Contains(log.String(), "[WARN]  the durable calls of other hosts do not run here")
 	})
 }
@@ -173,14 +160,9 @@ func TestJoinWithoutJetStream(t *testing.T) {
 func TestJoinHidesPassword(t *testing.T) {
 	t.Parallel()
 	url := strings.TrimPrefix(serverOf(t, map[fleet.Key]*server.Permissions{newKey(t): nil}), "nats://")
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ln := require.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	closed := ln.Addr().String()
-	if err := ln.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ln.Close())
 	for _, urls := range []string{"nats://joe:s3cret@" + url, "nats://s3cret@" + closed, "nats://" + closed + ",nats://joe:s3cret@" + closed} {
 		_, err := fleet.Join(t.Context(), newHost(t), fleet.Config{URL: urls, Key: newKey(t), Name: "a"})
 		if err == nil || strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), "nats://(hidden)@127.0.0.1:") {
@@ -192,10 +174,7 @@ func TestJoinHidesPassword(t *testing.T) {
 // A host that is turned away by a server again and again says so once.
 func TestLossIsToldOnce(t *testing.T) {
 	t.Parallel()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ln := require.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	var attempts atomic.Int32
 	go func() {
 		for {

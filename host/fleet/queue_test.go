@@ -24,10 +24,7 @@ import (
 func newStore(t testing.TB) *site {
 	t.Helper()
 	key := newKey(t)
-	s, err := embedded.Start(embedded.Config{Keys: []string{key.Public()}, StoreDir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := require.Must(embedded.Start(embedded.Config{Keys: []string{key.Public()}, StoreDir: t.TempDir()}))(t)
 	t.Cleanup(func() { _ = s.Close(context.Background()) })
 	return &site{Server: s, key: key}
 }
@@ -138,10 +135,7 @@ func TestDurableCallOfNobody(t *testing.T) {
 	one, two := a.Session(), a.Session()
 	got := []string{}
 	for _, session := range []*host.Session{one, two, one} {
-		res, err := session.Execute(t.Context(), tool.Call{Name: "count", IdempotencyKey: "k"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := require.Must(session.Execute(t.Context(), tool.Call{Name: "count", IdempotencyKey: "k"}))(t)
 		got = append(got, res.Text())
 	}
 	if fmt.Sprint(got) != "[1 2 1]" {
@@ -174,14 +168,10 @@ func TestDurableCallsHoldNoSlots(t *testing.T) {
 		says("quick", "now"))
 	retries := 3
 	h, err := host.New(host.WithConcurrency(2, 1), host.WithOverrides(map[string]host.Override{"fails": {MaxRetries: &retries}}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = h.Close(context.Background()) })
 	f, err := fleet.Join(t.Context(), h, s.config("a", mount("*"), lasting(durable.AtMostOnce, "slow", "fails")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	a := &node{h, f}
 	require.Eventually(t, "the tools", func() bool { return a.has("slow") && a.has("quick") && a.has("fails") })
 	var waiting sync.WaitGroup
@@ -233,9 +223,7 @@ func TestDurableCallWithoutJetStream(t *testing.T) {
 		t.Errorf("%+v", q)
 	}
 	c := s.config("a", mount("*"))
-	if err := a.Reconfigure(c); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, a.Reconfigure(c))
 	require.Eventually(t, "it is not durable any more", func() bool {
 		res, err := a.Execute(t.Context(), tool.Call{Name: "one"})
 		return err == nil && res.Text() == "1"

@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/host/fleet/internal/link"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
@@ -31,14 +32,8 @@ type raw struct {
 // newRaw starts such a host, which is heard of until the test ends.
 func (s *site) newRaw(t testing.TB, key fleet.Key, says map[string]any, run func(context.Context, tool.Call) (tool.Result, error)) *raw {
 	t.Helper()
-	nc, err := nats.Connect(s.URL(), nats.Nkey(key.Public(), key.Sign))
-	if err != nil {
-		t.Fatal(err)
-	}
-	self, err := link.NewInstance()
-	if err != nil {
-		t.Fatal(err)
-	}
+	nc := require.Must(nats.Connect(s.URL(), nats.Nkey(key.Public(), key.Sign)))(t)
+	self := require.Must(link.NewInstance())(t)
 	r := &raw{t: t, nc: nc, key: key, self: self, says: says, run: run}
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
@@ -57,9 +52,7 @@ func (s *site) newRaw(t testing.TB, key fleet.Key, says map[string]any, run func
 			}
 		},
 	} {
-		if _, err := nc.Subscribe(subject, handle); err != nil {
-			t.Fatal(err)
-		}
+		require.Must(nc.Subscribe(subject, handle))(t)
 	}
 	r.hello()
 	return r

@@ -26,9 +26,7 @@ func (s *site) lively(t *testing.T, name string, change ...func(*fleet.Config)) 
 	root = t.TempDir()
 	dir := plugintest.Dir(t, plugintest.Lively)
 	h := newHost(t, host.WithRoot(root))
-	if _, err := h.Load(t.Context(), dir); err != nil {
-		t.Fatal(err)
-	}
+	require.Must(h.Load(t.Context(), dir))(t)
 	return joined(t, h, s.config(name, append(change, share("*"))...)), root
 }
 
@@ -137,9 +135,7 @@ func TestSessionStays(t *testing.T) {
 	first, second := a.Session(), a.Session()
 	visit(t, first, "1 of 1")
 	at := a.called(t)
-	if err := a.Drain(t.Context(), at, true); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, a.Drain(t.Context(), at, true))
 	require.Eventually(t, "the host to drain", func() bool { return a.state(at) == fleet.HostDraining })
 	visit(t, first, "2 of 1")
 	visit(t, second, "1 of 1")

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // The simulation has three processes: that of the test with the NATS server, and this binary twice with
@@ -126,24 +128,13 @@ type simProcess struct {
 
 func startSimulated(t testing.TB, spec simSpec) *simProcess {
 	t.Helper()
-	text, err := json.Marshal(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := require.Must(json.Marshal(spec))(t)
 	cmd := exec.Command(os.Args[0]) //nolint:gosec,noctx // this binary
 	cmd.Env = append(os.Environ(), simVariable+"="+string(text))
 	cmd.Stderr = os.Stderr
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	stdin := require.Must(cmd.StdinPipe())(t)
+	stdout := require.Must(cmd.StdoutPipe())(t)
+	require.NoError(t, cmd.Start())
 	p := &simProcess{t: t, in: json.NewEncoder(stdin), replies: make(chan simReply, 1)}
 	read := make(chan struct{})
 	go func() {
@@ -216,10 +207,7 @@ func (s *simServer) start(t testing.TB, key string) {
 			AuthTimeout: 30,
 		}
 	}
-	made, err := server.NewServer(s.options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	made := require.Must(server.NewServer(s.options))(t)
 	s.Server = made
 	made.Start()
 	if !made.ReadyForConnections(20 * time.Second) {
@@ -240,17 +228,11 @@ type traffic struct {
 
 func (s *simServer) traffic(t testing.TB) traffic {
 	t.Helper()
-	all, err := s.Varz(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := require.Must(s.Varz(nil))(t)
 	out := traffic{
 		at: time.Now(), all: all.InMsgs, allBytes: all.InBytes, slow: all.SlowConsumers, subscriptions: all.Subscriptions,
 	}
-	conns, err := s.Connz(&server.ConnzOptions{Limit: 1 << 16})
-	if err != nil {
-		t.Fatal(err)
-	}
+	conns := require.Must(s.Connz(&server.ConnzOptions{Limit: 1 << 16}))(t)
 	for _, c := range conns.Conns {
 		if c.Name == "toolhost "+observerName {
 			out.fromObserver, out.bytesFromObserver = c.InMsgs, c.InBytes

@@ -24,17 +24,11 @@ func TestHostThatDoesNotRead(t *testing.T) {
 			}
 			t.Parallel()
 			keyFile := t.TempDir() + "/fleet.key"
-			key, err := fleet.KeyFile(keyFile)
-			if err != nil {
-				t.Fatal(err)
-			}
-			bus, err := server.NewServer(&server.Options{
+			key := require.Must(fleet.KeyFile(keyFile))(t)
+			bus := require.Must(server.NewServer(&server.Options{
 				Host: "127.0.0.1", Port: server.RANDOM_PORT, NoLog: true, NoSigs: true, MaxPending: 1 << 20,
 				Nkeys: []*server.NkeyUser{{Nkey: key.Public()}},
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))(t)
 			bus.Start()
 			t.Cleanup(bus.Shutdown)
 			s := &site{key: key, url: bus.ClientURL()}
@@ -44,23 +38,14 @@ func TestHostThatDoesNotRead(t *testing.T) {
 			a.shared(t, "only.b", 1, 1)
 			a.shared(t, "only.c", 1, 1)
 			ended := a.underLoad(t, 8, 200)
-			if err := b.Process.Signal(syscall.SIGSTOP); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, b.Process.Signal(syscall.SIGSTOP))
 			t.Cleanup(func() { _ = b.Process.Signal(syscall.SIGCONT) })
-			nc, err := nats.Connect(s.URL(), nats.Nkey(key.Public(), key.Sign))
-			if err != nil {
-				t.Fatal(err)
-			}
+			nc := require.Must(nats.Connect(s.URL(), nats.Nkey(key.Public(), key.Sign)))(t)
 			defer nc.Close()
 			for i := range flood {
-				if err := nc.Publish("toolhost.v1.hello", make([]byte, 32<<10)); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, nc.Publish("toolhost.v1.hello", make([]byte, 32<<10)))
 				if i%8 == 0 { // the others have read so far, then: they are to be kept
-					if err := nc.Flush(); err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, nc.Flush())
 					a.text(t, "only.c")
 				}
 			}
@@ -84,9 +69,7 @@ func TestHostThatDoesNotRead(t *testing.T) {
 			if closed := bus.NumSlowConsumers() > 0; closed != (flood > 0) {
 				t.Errorf("the server has ended its connection: %v", closed)
 			}
-			if err := b.Process.Signal(syscall.SIGCONT); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, b.Process.Signal(syscall.SIGCONT))
 			require.Eventually(t, "the host to be back", func() bool { return a.state("b") == fleet.HostReady && a.has("only.b") })
 			if got := a.text(t, "only.b"); got != "b" {
 				t.Errorf("%q", got)

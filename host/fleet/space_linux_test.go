@@ -120,10 +120,7 @@ func TestPartition(t *testing.T) {
 	t.Parallel()
 	net := newSpaces(t, "a", "b", "c")
 	keyFile := t.TempDir() + "/fleet.key"
-	key, err := fleet.KeyFile(keyFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := require.Must(fleet.KeyFile(keyFile))(t)
 	s := &site{key: key, url: fmt.Sprintf("nats://%s:%d", serverAddress, serverPort)}
 	s.start(t, keyFile, "server", net.in("hub"), func(spec *nodeSpec) { spec.Server = serverAddress })
 	b := s.start(t, keyFile, "b", net.in("b"))
@@ -156,9 +153,7 @@ func TestPartition(t *testing.T) {
 		l := ended()
 		l.check(t, b, c)
 		for _, p := range []*process{b, c} {
-			if err := os.Truncate(p.ledger, 0); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.Truncate(p.ledger, 0))
 		}
 		if l.lost.Load() == 0 {
 			t.Logf("%s: no call was lost", cut.name)

@@ -30,10 +30,7 @@ import (
 func serve(t *testing.T, o server.Options) string {
 	t.Helper()
 	o.Host, o.Port, o.NoLog, o.NoSigs = "127.0.0.1", server.RANDOM_PORT, true, true
-	s, err := server.NewServer(&o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := require.Must(server.NewServer(&o))(t)
 	s.Start()
 	t.Cleanup(s.Shutdown)
 	if !s.ReadyForConnections(require.Ceiling) {
@@ -45,10 +42,7 @@ func serve(t *testing.T, o server.Options) string {
 // refused returns the error of a host that cannot join.
 func refused(t *testing.T, c fleet.Config) error {
 	t.Helper()
-	h, err := host.New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := require.Must(host.New())(t)
 	t.Cleanup(func() { _ = h.Close(t.Context()) })
 	f, err := fleet.Join(t.Context(), h, c)
 	if err == nil {
@@ -65,12 +59,9 @@ func TestTLS(t *testing.T) {
 	ca, stranger := newAuthority(t, dir, "ca"), newAuthority(t, dir, "stranger")
 	serverCert, serverKey := ca.issue(t, "server")
 	clientCert, clientKey := ca.issue(t, "client")
-	config, err := server.GenTLSConfig(&server.TLSConfigOpts{
+	config := require.Must(server.GenTLSConfig(&server.TLSConfigOpts{
 		CertFile: serverCert, KeyFile: serverKey, CaFile: ca.file, Verify: true, MinVersion: tls.VersionTLS12,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	key := newKey(t)
 	url := serve(t, server.Options{TLSConfig: config, TLSVerify: true, TLSTimeout: 20, Nkeys: []*server.NkeyUser{{Nkey: key.Public()}}})
 	with := func(name string, files fleet.TLS) fleet.Config {
@@ -123,30 +114,19 @@ func (a *authority) issue(t *testing.T, name string) (cert, key string) {
 
 func (a *authority) write(t *testing.T, certFile, keyFile string, cert, by *x509.Certificate, signer *ecdsa.PrivateKey) *ecdsa.PrivateKey {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := require.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	if signer == nil {
 		signer = key
 	}
-	der, err := x509.CreateCertificate(rand.Reader, cert, by, key.Public(), signer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := require.Must(x509.CreateCertificate(rand.Reader, cert, by, key.Public(), signer))(t)
+	secret := require.Must(x509.MarshalPKCS8PrivateKey(key))(t)
 	for file, block := range map[string]*pem.Block{
 		certFile: {Type: "CERTIFICATE", Bytes: der}, keyFile: {Type: "PRIVATE KEY", Bytes: secret},
 	} {
 		if file == "" {
 			continue
 		}
-		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(file, pem.EncodeToMemory(block), 0o600))
 	}
 	return key
 }
@@ -194,14 +174,8 @@ type pair struct {
 
 func newPair(t *testing.T, create func() (nkeys.KeyPair, error)) pair {
 	t.Helper()
-	k, err := create()
-	if err != nil {
-		t.Fatal(err)
-	}
-	public, err := k.PublicKey()
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := require.Must(create())(t)
+	public := require.Must(k.PublicKey())(t)
 	return pair{k, public}
 }
 
@@ -229,21 +203,10 @@ func (a *tenant) user(t *testing.T, change func(*jwt.UserClaims)) string {
 	if change != nil {
 		change(claims)
 	}
-	text, err := claims.Encode(a)
-	if err != nil {
-		t.Fatal(err)
-	}
-	seed, err := k.Seed()
-	if err != nil {
-		t.Fatal(err)
-	}
-	creds, err := jwt.FormatUserConfig(text, seed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := require.Must(claims.Encode(a))(t)
+	seed := require.Must(k.Seed())(t)
+	creds := require.Must(jwt.FormatUserConfig(text, seed))(t)
 	file := filepath.Join(t.TempDir(), "user.creds")
-	if err := os.WriteFile(file, creds, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, creds, 0o600))
 	return file
 }

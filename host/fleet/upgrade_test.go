@@ -31,9 +31,7 @@ func TestRollingUpgradeOfPlugins(t *testing.T) {
 		one := site{dir: t.TempDir(), root: t.TempDir()}
 		plugintest.Deploy(t, one.dir, "versioned", version(0))
 		h := newHost(t, host.WithRoot(one.root))
-		if _, err := h.Load(t.Context(), one.dir); err != nil {
-			t.Fatal(err)
-		}
+		require.Must(h.Load(t.Context(), one.dir))(t)
 		one.node = joined(t, h, s.config(name, share("*")))
 		all = append(all, one)
 	}
@@ -63,9 +61,7 @@ func TestRollingUpgradeOfPlugins(t *testing.T) {
 			before := calls.Load()
 			require.Eventually(t, "calls", func() bool { return calls.Load() > before+50 })
 			plugintest.Deploy(t, one.dir, "versioned", version(n))
-			if err := one.Sync(t.Context(), one.dir); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, one.Sync(t.Context(), one.dir))
 			require.Eventually(t, "the new version", func() bool {
 				used := a.shared(t, "versioned.count", len(all)-i, len(all)).Versions[0]
 				return used.Version == version(n) && used.Used
@@ -80,10 +76,7 @@ func TestRollingUpgradeOfPlugins(t *testing.T) {
 	calling.Wait()
 	ran := 0
 	for _, one := range all {
-		text, err := os.ReadFile(one.root + "/ledger")
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := require.Must(os.ReadFile(one.root + "/ledger"))(t)
 		ran += strings.Count(string(text), "versioned.count")
 	}
 	if int64(ran) != calls.Load() {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/host/llmschema"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -118,9 +119,7 @@ func TestOpenAIHasProperties(t *testing.T) {
 	var got []struct {
 		Function struct{ Parameters map[string]any }
 	}
-	if err := json.Unmarshal(export(t, llmschema.OpenAI, bare), &got); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(export(t, llmschema.OpenAI, bare), &got))
 	want := map[string]any{"type": "object", "properties": map[string]any{}}
 	if !reflect.DeepEqual(got[0].Function.Parameters, want) {
 		t.Errorf("got %v, want %v", got[0].Function.Parameters, want)
@@ -175,9 +174,7 @@ func TestMCPHints(t *testing.T) {
 			t.Parallel()
 			c.def.Name, c.def.Description = "a", "A."
 			var got []struct{ Annotations hints }
-			if err := json.Unmarshal(export(t, llmschema.MCP, c.def), &got); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, json.Unmarshal(export(t, llmschema.MCP, c.def), &got))
 			if got[0].Annotations != c.want {
 				t.Errorf("got %+v, want %+v", got[0].Annotations, c.want)
 			}
@@ -208,10 +205,7 @@ func TestOneToolCostsNoOther(t *testing.T) {
 		{"a schema that nothing fits", models, never, "no arguments fit its schema"},
 	} {
 		for _, f := range c.formats {
-			offer, err := llmschema.Export(f, []tool.Definition{c.tool, read()})
-			if err != nil {
-				t.Fatal(err)
-			}
+			offer := require.Must(llmschema.Export(f, []tool.Definition{c.tool, read()}))(t)
 			if bytes.Contains(offer.Tools, []byte("clock")) || !bytes.Contains(offer.Tools, []byte("Reads <b>")) {
 				t.Errorf("%s, %s: %s", f, c.about, offer.Tools)
 			}
@@ -231,10 +225,7 @@ func TestOneToolCostsNoOther(t *testing.T) {
 
 func export(t *testing.T, f llmschema.Format, tools ...tool.Definition) []byte {
 	t.Helper()
-	offer, err := llmschema.Export(f, tools)
-	if err != nil {
-		t.Fatal(err)
-	}
+	offer := require.Must(llmschema.Export(f, tools))(t)
 	return offer.Tools
 }
 

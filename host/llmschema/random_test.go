@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/llmschema"
 	"github.com/toolhost/toolhost/internal/schema"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // author writes random input schemas, with what the rules rewrite, and arguments for them.
@@ -146,10 +147,7 @@ func TestRewritingKeepsTheMeaning(t *testing.T) {
 	for seed := range seeds {
 		a := author{rand.New(rand.NewPCG(seed, 1)), ""}
 		a.draft = pick(a, draft4, "http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2019-09/schema", draft2020)
-		input, err := json.Marshal(a.root())
-		if err != nil {
-			t.Fatal(err)
-		}
+		input := require.Must(json.Marshal(a.root()))(t)
 		own, err := schema.CompileInput(input)
 		if err != nil {
 			continue // it refers to itself for the same value

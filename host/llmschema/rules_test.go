@@ -14,6 +14,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/llmschema"
 	"github.com/toolhost/toolhost/internal/schema"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -22,10 +23,7 @@ func offerOf(t *testing.T, f llmschema.Format, input string) (*llmschema.Offer, 
 	t.Helper()
 	d := clock()
 	d.InputSchema = tool.Schema(input)
-	offer, err := llmschema.Export(f, []tool.Definition{d})
-	if err != nil {
-		t.Fatal(err)
-	}
+	offer := require.Must(llmschema.Export(f, []tool.Definition{d}))(t)
 	if len(offer.Notes) == 0 {
 		return offer, llmschema.Note{}
 	}
@@ -38,9 +36,7 @@ func inputOf(t *testing.T, f llmschema.Format, offer *llmschema.Offer) json.RawM
 	list := offer.Tools
 	if f == llmschema.Gemini {
 		var g struct{ FunctionDeclarations json.RawMessage }
-		if err := json.Unmarshal(list, &g); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal(list, &g))
 		list = g.FunctionDeclarations
 	}
 	var tools []struct {
@@ -50,9 +46,7 @@ func inputOf(t *testing.T, f llmschema.Format, offer *llmschema.Offer) json.RawM
 		MCP                  json.RawMessage `json:"inputSchema"`
 		ParametersJSONSchema json.RawMessage
 	}
-	if err := json.Unmarshal(list, &tools); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(list, &tools))
 	if len(tools) == 0 {
 		return nil
 	}
@@ -328,18 +322,13 @@ func sameVerdicts(t *testing.T, a, b string, values []string) {
 // in a form that each provider takes.
 func TestProvidersTakeZod(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../internal/schema/testdata/zod.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := require.Must(os.ReadFile("../../internal/schema/testdata/zod.json"))(t)
 	var corpus []struct {
 		Name      string
 		Schema    json.RawMessage
 		Good, Bad []json.RawMessage
 	}
-	if err := json.Unmarshal(text, &corpus); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(text, &corpus))
 	for _, f := range llmschema.Formats() {
 		for _, c := range corpus {
 			offer, note := offerOf(t, f, string(c.Schema))

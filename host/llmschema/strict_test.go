@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/jsontree"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -66,10 +67,7 @@ func TestStrict(t *testing.T) {
 	} {
 		for _, f := range []Format{OpenAI, OpenAIResponses} {
 			d := tool.Definition{Name: "t", Alias: "t", Description: "d", InputSchema: []byte(c.schema)}
-			offer, err := Export(f, []tool.Definition{d}, Strict())
-			if err != nil {
-				t.Fatal(err)
-			}
+			offer := require.Must(Export(f, []tool.Definition{d}, Strict()))(t)
 			var shown []struct {
 				Parameters json.RawMessage
 				Strict     bool

@@ -3,22 +3,18 @@ package mcpclient
 import (
 	"net/http"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // A server may want a second authorization in one login: for what the first did not cover.
 func TestBrowserComesBackTwice(t *testing.T) {
 	t.Parallel()
-	c, err := newCallback(0, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := require.Must(newCallback(0, ""))(t)
 	defer c.close()
 	for _, code := range []string{"first", "second"} {
 		c.expect(code + "-state")
-		resp, err := http.Get(c.url + "?code=" + code + "&state=" + code + "-state")
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := require.Must(http.Get(c.url + "?code=" + code + "&state=" + code + "-state"))(t)
 		_ = resp.Body.Close()
 		if got := <-c.results; got.err != nil || got.result.Code != code || !c.used() {
 			t.Errorf("%s: %+v", code, got)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/test/mcptest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -68,16 +69,12 @@ func TestLogin(t *testing.T) {
 	if tool.CodeOf(err) != tool.CodeUnavailable || !strings.Contains(err.Error(), "toolhost mcp login srv") {
 		t.Fatalf("before the login: %v", err)
 	}
-	if err := u.Login(within(t), LoginOptions{OpenBrowser: browse}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, u.Login(within(t), LoginOptions{OpenBrowser: browse}))
 	if got := s.Asked; got.Get("code_challenge_method") != "S256" || got.Get("resource") != s.URL+"/mcp" ||
 		got.Get("scope") != "use" || len(got.Get("state")) < 16 {
 		t.Errorf("the page was asked for with %v", got)
 	}
-	if err := tryEcho(t, u); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, tryEcho(t, u))
 
 	// The file is the user's alone, and other programs see nothing.
 	files, err := filepath.Glob(filepath.Join(dir, "srv-*.json"))
@@ -94,28 +91,19 @@ func TestLogin(t *testing.T) {
 	s.Lock()
 	s.Access = "revoked"
 	s.Unlock()
-	old, err := u.tokens.get()
-	if err != nil {
-		t.Fatal(err)
-	}
+	old := require.Must(u.tokens.get())(t)
 	for range 2 {
-		if err := tryEcho(t, oauthUpstream(t, s, dir)); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := oauthUpstream(t, s, dir).tokens.refresh(old.Token.AccessToken); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, tryEcho(t, oauthUpstream(t, s, dir)))
+		require.Must(oauthUpstream(t, s, dir).tokens.refresh(old.Token.AccessToken))(t)
 	}
 	if s.Refreshes != 1 {
 		t.Errorf("%d refreshes", s.Refreshes)
 	}
 	// So is one that expired.
-	if err := u.tokens.file.Update(func(a *authorization) error {
+	require.NoError(t, u.tokens.file.Update(func(a *authorization) error {
 		a.Token.Expiry = time.Now().Add(-time.Hour)
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if err := tryEcho(t, oauthUpstream(t, s, dir)); err != nil || s.Refreshes != 2 {
 		t.Errorf("%v, %d refreshes", err, s.Refreshes)
 	}
@@ -148,7 +136,7 @@ func TestLoginCallback(t *testing.T) {
 	s := newIssuer(t)
 	u := oauthUpstream(t, s, t.TempDir())
 	var statuses []int
-	err := u.Login(within(t), LoginOptions{OpenBrowser: func(page string) error {
+	require.NoError(t, u.Login(within(t), LoginOptions{OpenBrowser: func(page string) error {
 		p, err := url.Parse(page)
 		if err != nil {
 			return err
@@ -175,10 +163,7 @@ func TestLoginCallback(t *testing.T) {
 			statuses = append(statuses, resp.StatusCode)
 		}
 		return browse(page)
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}))
 	if !slices.Equal(statuses, []int{400, 400, 404, 404, 404}) {
 		t.Errorf("statuses %v", statuses)
 	}
@@ -251,10 +236,7 @@ func TestTokensStay(t *testing.T) {
 	// A server elsewhere does not choose addresses of this machine, or ones without TLS.
 	client := oauthClient("https://mcp.example.com", nil)
 	for _, to := range []string{thief.URL, "http://example.com"} {
-		req, err := http.NewRequestWithContext(within(t), http.MethodGet, to, http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
+		req := require.Must(http.NewRequestWithContext(within(t), http.MethodGet, to, http.NoBody))(t)
 		resp, err := client.Do(req)
 		if err == nil {
 			_ = resp.Body.Close()

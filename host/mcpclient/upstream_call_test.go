@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/host/internal/mcpwire"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -127,10 +128,7 @@ func onHTTPServer(t testing.TB, handler http.Handler, change func(*Config)) (*li
 		change(c)
 	})
 	w := newWatched()
-	conn, err := u.Connect(within(t), nil, w.events())
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := require.Must(u.Connect(within(t), nil, w.events()))(t)
 	t.Cleanup(func() { _ = conn.Close(within(t)) })
 	return conn.(*link), w, web
 }

@@ -375,10 +375,7 @@ func TestNoLeak(t *testing.T) { //nolint:paralleltest // it counts goroutines
 		s := newRawServer(theirs)
 		listsOne(s, nil)
 		go s.run()
-		conn, err := upstream(t, nil).Connect(within(t), ours, newWatched().events())
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := require.Must(upstream(t, nil).Connect(within(t), ours, newWatched().events()))(t)
 		ctx, stop := context.WithTimeout(within(t), time.Millisecond)
 		_, _ = conn.Execute(ctx, tool.Call{Name: "srv.t"})
 		stop()
@@ -431,10 +428,7 @@ func TestChoice(t *testing.T) {
 	l, _, _ := mountRaw(t, u, func(s *rawServer) {
 		s.methods["tools/list"] = func(id, _ json.RawMessage) { s.result(id, list) }
 	})
-	got, err := json.Marshal(l.Description().Tools)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := require.Must(json.Marshal(l.Description().Tools))(t)
 	const want = `[{"name":"srv.read_a","title":"Reads","description":"The tool read_a of the MCP server srv, which does not` +
 		` describe it.","input_schema":{"type":"object"},"safety":"safe","idempotent":true},` +
 		`{"name":"srv.read_b","title":"B","description":"one\ntwo"}]`

@@ -81,10 +81,7 @@ func upstream(t testing.TB, change func(*Config)) *Upstream {
 	if change != nil {
 		change(&config)
 	}
-	u, err := New(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := require.Must(New(config))(t)
 	return u
 }
 
@@ -99,10 +96,7 @@ func mount(t testing.TB, u *Upstream, server *mcp.Server) (*link, *watched) {
 		_ = server.Run(ctx, &mcp.IOTransport{Reader: theirs, Writer: theirs})
 	}()
 	w := newWatched()
-	conn, err := u.Connect(within(t), ours, w.events())
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := require.Must(u.Connect(within(t), ours, w.events()))(t)
 	t.Cleanup(func() {
 		if err := conn.Close(within(t)); err != nil {
 			t.Errorf("close: %v", err)
@@ -327,9 +321,7 @@ func TestPassThrough(t *testing.T) {
 			prompt("d")
 			await(t, prompts, w)
 			for range 2 {
-				if err := from.Subscribe(ctx, "test://r"); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, from.Subscribe(ctx, "test://r"))
 			}
 			if version == "" {
 				// The SDK does not wait for the subscription's acknowledgement.

@@ -35,9 +35,7 @@ func TestReportsOfAPlugin(t *testing.T) {
 		ctx := context.Background()
 		params := &mcp.CallToolParams{Name: "r_progress"}
 		params.SetMeta(map[string]any{"progressToken": "p"})
-		if _, err := c.CallTool(ctx, params); err != nil {
-			t.Fatal(err)
-		}
+		require.Must(c.CallTool(ctx, params))(t)
 		last := 0.0
 		for last < 3 {
 			select {
@@ -54,15 +52,11 @@ func TestReportsOfAPlugin(t *testing.T) {
 		call(t, c, "r_log", `{}`) // before a level is set
 		params = &mcp.CallToolParams{Name: "r_log"}
 		if w.version < "2026" {
-			if err := c.SetLoggingLevel(ctx, &mcp.SetLoggingLevelParams{Level: "info"}); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, c.SetLoggingLevel(ctx, &mcp.SetLoggingLevelParams{Level: "info"}))
 		} else {
 			params.SetMeta(map[string]any{mcp.MetaKeyLogLevel: "info"})
 		}
-		if _, err := c.CallTool(ctx, params); err != nil {
-			t.Fatal(err)
-		}
+		require.Must(c.CallTool(ctx, params))(t)
 		select {
 		case l := <-lines:
 			if l.Level != "warning" || l.Data != "high enough n=1" {
@@ -119,11 +113,8 @@ func TestCallsEndWithTheirClient(t *testing.T) {
 		if w.http {
 			front := httptest.NewServer(s.Handler())
 			t.Cleanup(front.Close)
-			gone, err := mcp.NewClient(&mcp.Implementation{Name: "tester"}, nil).Connect(context.Background(),
-				&mcp.StreamableClientTransport{Endpoint: front.URL, MaxRetries: -1}, &mcp.ClientSessionOptions{ProtocolVersion: w.version})
-			if err != nil {
-				t.Fatal(err)
-			}
+			gone := require.Must(mcp.NewClient(&mcp.Implementation{Name: "tester"}, nil).Connect(context.Background(),
+				&mcp.StreamableClientTransport{Endpoint: front.URL, MaxRetries: -1}, &mcp.ClientSessionOptions{ProtocolVersion: w.version}))(t)
 			ctx, cancel := context.WithCancel(context.Background())
 			t.Cleanup(cancel)
 			go func() {
@@ -139,11 +130,8 @@ func TestCallsEndWithTheirClient(t *testing.T) {
 			theirs, ours, hangUp := pipes()
 			ran := make(chan error, 1)
 			go func() { ran <- s.Run(context.Background(), ours) }()
-			gone, err := mcp.NewClient(&mcp.Implementation{Name: "tester"}, nil).
-				Connect(context.Background(), theirs, &mcp.ClientSessionOptions{ProtocolVersion: w.version})
-			if err != nil {
-				t.Fatal(err)
-			}
+			gone := require.Must(mcp.NewClient(&mcp.Implementation{Name: "tester"}, nil).
+				Connect(context.Background(), theirs, &mcp.ClientSessionOptions{ProtocolVersion: w.version}))(t)
 			go func() {
 				_, _ = gone.CallTool(context.Background(), &mcp.CallToolParams{Name: "test_wait", Arguments: map[string]any{"key": "gone"}})
 			}()
@@ -162,11 +150,8 @@ func dropRequest(t *testing.T, h *host.Host, url, session string) {
 	t.Helper()
 	ctx, drop := context.WithCancel(context.Background())
 	defer drop()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(
-		`{"jsonrpc":"2.0","id":77,"method":"tools/call","params":{"name":"test_wait","arguments":{"key":"dropped"}}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := require.Must(http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(
+		`{"jsonrpc":"2.0","id":77,"method":"tools/call","params":{"name":"test_wait","arguments":{"key":"dropped"}}}`)))(t)
 	for k, v := range map[string]string{
 		"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Mcp-Session-Id": session,
 	} {
@@ -236,20 +221,14 @@ func TestListChanged(t *testing.T) {
 			if i == 1000 {
 				t.Fatal("the clients are not told of changes")
 			}
-			if err := h.Register(echo(fmt.Sprint("first.", i))); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, h.Register(echo(fmt.Sprint("first.", i))))
 			<-time.After(20 * time.Millisecond)
 		}
 		quiet(told[0])
 		quiet(told[1])
-		if err := h.Register(echo("secret.a")); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, h.Register(echo("secret.a")))
 		receive(t, told[0])
-		if err := h.Register(echo("open.b")); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, h.Register(echo("open.b")))
 		receive(t, told[0])
 		receive(t, told[1])
 		if len(told[1]) > 0 {

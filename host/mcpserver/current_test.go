@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/mcpserver"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -21,9 +22,7 @@ func TestCurrent(t *testing.T) {
 		h := newHost(t)
 		guarded := echo("a.guarded", func(d *tool.Definition) { d.Permission = "fs:read" })
 		for _, one := range []tool.Tool{echo("a.open"), guarded} {
-			if err := h.Register(one); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, h.Register(one))
 		}
 		var granted atomic.Bool
 		s := serve(t, h, mcpserver.Options{Current: func(given *host.Session) *host.Session {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/mcpserver"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -121,9 +122,7 @@ func TestVerbatim(t *testing.T) {
 				counts(t, has, `"annotations":`+saidAnnotations, 5)
 				counts(t, has, `"_meta":`+passedMeta, 6)
 				counts(t, has, `"title":"T","size":9007199254740993,"icons":`+saidIcons, 1)
-				if _, err := c.ListTools(ctx, nil); err != nil {
-					t.Fatal(err)
-				}
+				require.Must(c.ListTools(ctx, nil))(t)
 				has = received.String()
 				counts(t, has, `"icons":`+saidIcons+`,"_meta":`+passedMeta+`}`, 2)
 				if name == "server" {
@@ -206,9 +205,7 @@ func TestHostileExtras(t *testing.T) {
 				Definition: tool.Definition{Name: "a.b", Description: "d", Safety: tool.Safe},
 				Handler:    func(context.Context, tool.Call) (tool.Result, error) { return res, nil },
 			}
-			if err := h.Register(one); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, h.Register(one))
 			got := call(t, ways[0].connect(t, serve(t, h, mcpserver.Options{}), nil), "a_b", `{}`)
 			want := tool.CodeInvalidResult
 			if strings.HasPrefix(name, "large") {

@@ -13,16 +13,15 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 func asError[T error](err error, target *T) bool { return errors.As(err, target) }
 
 func readAll(t testing.TB, r io.Reader) string {
 	t.Helper()
-	b, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := require.Must(io.ReadAll(r))(t)
 	return string(b)
 }
 

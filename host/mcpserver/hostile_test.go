@@ -29,13 +29,9 @@ const hello = `{"jsonrpc":"2.0","id":"h","method":"initialize","params":{"protoc
 func rawClient(t *testing.T, s *mcpserver.Server) (to *os.File, from *bufio.Scanner, ended <-chan error) {
 	t.Helper()
 	theirs, to, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	answers, ours, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = to.Close(); _ = answers.Close() })
 	done := make(chan error, 1)
 	go func() {
@@ -104,9 +100,7 @@ func TestMalformedLines(t *testing.T) {
 	to, from, _ := rawClient(t, serve(t, loaded(t, plugintest.Fixture), mcpserver.Options{}))
 	say := func(line string) string {
 		t.Helper()
-		if _, err := io.WriteString(to, line+"\n"); err != nil {
-			t.Fatal(err)
-		}
+		require.Must(io.WriteString(to, line+"\n"))(t)
 		if !from.Scan() {
 			t.Fatalf("after %.50q the connection has ended", line)
 		}
@@ -131,14 +125,10 @@ func TestBatches(t *testing.T) {
 	const twice = `[{"jsonrpc":"2.0","id":"a","method":"ping"},{"jsonrpc":"2.0","id":"a","method":"ping"}]`
 	for version, want := range map[string]string{"2025-03-26": `[{"jsonrpc":"2.0","id":"a"`, "2025-06-18": "-32600", "2025-11-25": "-32600"} {
 		to, from, _ := rawClient(t, serve(t, h, mcpserver.Options{}))
-		if _, err := io.WriteString(to, strings.ReplaceAll(hello, "2025-11-25", version)); err != nil {
-			t.Fatal(err)
-		}
+		require.Must(io.WriteString(to, strings.ReplaceAll(hello, "2025-11-25", version)))(t)
 		from.Scan()
 		for _, c := range [][2]string{{batch, want}, {twice, "-32600"}} {
-			if _, err := io.WriteString(to, c[0]+"\n"); err != nil {
-				t.Fatal(err)
-			}
+			require.Must(io.WriteString(to, c[0]+"\n"))(t)
 			if !from.Scan() || !strings.Contains(from.Text(), c[1]) {
 				t.Errorf("%s: %s: %s", version, c[0], from.Text())
 			}
@@ -183,9 +173,7 @@ func TestOpenRequestsAreBounded(t *testing.T) {
 				Message string
 			}
 		}
-		if err := json.Unmarshal(from.Bytes(), &m); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal(from.Bytes(), &m))
 		if m.Error.Code == -32000 && strings.Contains(m.Error.Message, "50 requests are open, and that is the limit") {
 			refused++
 		} else if m.ID != "h" { // also the result of a call, whose place another one would have
@@ -211,9 +199,7 @@ func TestOpenRequestsAreBounded(t *testing.T) {
 func TestSessionsAreBounded(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
-	if err := h.Register(echo("t.a")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.Register(echo("t.a")))
 	front := func(o mcpserver.Options) string {
 		s := httptest.NewServer(authenticated(serve(t, h, o).Handler()))
 		t.Cleanup(s.Close)
@@ -295,19 +281,14 @@ func post(t *testing.T, url, who, version, body string) answered {
 func postBy(t *testing.T, by *http.Client, url, who, version, body string) answered {
 	t.Helper()
 	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for name, value := range map[string]string{
 		"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Authorization": "Bearer " + who,
 		"Mcp-Protocol-Version": version,
 	} {
 		req.Header.Set(name, value)
 	}
-	res, err := by.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := require.Must(by.Do(req))(t)
 	defer func() { _ = res.Body.Close() }()
 	return answered{res.StatusCode, res.Header, readAll(t, res.Body)}
 }
@@ -335,9 +316,7 @@ func TestMalformedBodies(t *testing.T) {
 func TestRequestRate(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
-	if err := h.Register(echo("t.a")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.Register(echo("t.a")))
 	front := httptest.NewServer(authenticated(serve(t, h, mcpserver.Options{MaxRate: 1}).Handler()))
 	t.Cleanup(front.Close)
 	send := func(who, method, params string) answered {

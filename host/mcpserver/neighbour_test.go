@@ -14,6 +14,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/mcpserver"
 	"github.com/toolhost/toolhost/internal/test/mcptest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -31,14 +32,10 @@ func TestClientThatDoesNotRead(t *testing.T) {
 		close(reported)
 		return tool.Text("done"), nil
 	}
-	if err := h.Register(chatty); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.Register(chatty))
 	to, _, _ := rawClient(t, serve(t, h, mcpserver.Options{}))
-	if _, err := to.WriteString(hello + `{"jsonrpc":"2.0","id":1,"method":"tools/call",` +
-		`"params":{"name":"t_chatty","arguments":{},"_meta":{"progressToken":"p"}}}` + "\n"); err != nil {
-		t.Fatal(err)
-	}
+	require.Must(to.WriteString(hello + `{"jsonrpc":"2.0","id":1,"method":"tools/call",` +
+		`"params":{"name":"t_chatty","arguments":{},"_meta":{"progressToken":"p"}}}` + "\n"))(t)
 	select {
 	case <-reported:
 	case <-time.After(ceiling):
@@ -59,17 +56,11 @@ func TestClientsThatSayMuch(t *testing.T) {
 	}).Handler())
 	t.Cleanup(front.Close)
 	begin := func(from, to string) string {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, front.URL,
-			strings.NewReader(strings.Replace(strings.SplitAfter(hello, "\n")[0], from, to, 1)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		req := require.Must(http.NewRequestWithContext(t.Context(), http.MethodPost, front.URL,
+			strings.NewReader(strings.Replace(strings.SplitAfter(hello, "\n")[0], from, to, 1))))(t)
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set("Accept", "application/json, text/event-stream")
-		res, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := require.Must(http.DefaultClient.Do(req))(t)
 		defer func() { _ = res.Body.Close() }()
 		return readAll(t, res.Body)
 	}
@@ -100,9 +91,7 @@ func TestPassThroughNeedsTheGrant(t *testing.T) {
 	for _, one := range h.Tools(host.Filter{}) {
 		rules[one.Name] = host.Override{Permission: &needs}
 	}
-	if err := h.SetOverrides(rules); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.SetOverrides(rules))
 	read := func(grants ...tool.Capability) error {
 		c := ways[0].connect(t, serve(t, h, mcpserver.Options{Upstreams: up}, host.WithGrants(grants...)), nil)
 		_, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "test://static-text"})

@@ -74,9 +74,7 @@ func TestClientApproves(t *testing.T) {
 		} {
 			ran, seen, record := make(chan string, 1), make(chan *mcp.ElicitParams, 1), &ledger{}
 			h := newHost(t, host.WithAudit(record))
-			if err := h.Register(dangerous("t.rm", ran)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, h.Register(dangerous("t.rm", ran)))
 			s := serve(t, h, mcpserver.Options{}, host.WithApprover(mcpserver.ClientApprover()))
 			res := call(t, w.connect(t, s, answers(action, seen)), "t_rm", `{"f":"x"}`)
 			if got := text(res); !strings.HasPrefix(got, want) || res.IsError == (action == "accept") {
@@ -103,9 +101,7 @@ func TestClientThatCannotAsk(t *testing.T) {
 	everyWay(t, func(t *testing.T, w way) {
 		ran := make(chan string, 1)
 		h := newHost(t)
-		if err := h.Register(dangerous("t.rm", ran)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, h.Register(dangerous("t.rm", ran)))
 		s := serve(t, h, mcpserver.Options{}, host.WithApprover(mcpserver.ClientApprover()))
 		res := call(t, w.connect(t, s, nil), "t_rm", `{}`)
 		if got := text(res); !res.IsError || !strings.Contains(got, "the client tester shows no questions") ||
@@ -133,9 +129,7 @@ func TestToolAsks(t *testing.T) {
 			}
 			return tool.Text(strings.Join(out, " ")), nil
 		}
-		if err := h.Register(asks); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, h.Register(asks))
 		n := 0
 		c := w.connect(t, serve(t, h, mcpserver.Options{}), &mcp.ClientOptions{
 			ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
@@ -177,9 +171,7 @@ func TestStatesOfParkedCalls(t *testing.T) {
 			t.Parallel()
 			ran := make(chan string, 8)
 			h := newHost(t)
-			if err := h.Register(dangerous("t.rm", ran)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, h.Register(dangerous("t.rm", ran)))
 			ctx := context.Background()
 			s := serve(t, h, mcpserver.Options{}, host.WithApprover(mcpserver.ClientApprover()))
 			c := manual(t, s, w)
@@ -224,10 +216,7 @@ func TestStatesOfParkedCalls(t *testing.T) {
 			wantNone("after a forgery", again(`{"n":1}`, state))
 
 			state = ask(`{"n":1}`).RequestState
-			b, err := base64.RawURLEncoding.DecodeString(state)
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := require.Must(base64.RawURLEncoding.DecodeString(state))(t)
 			b[30] ^= 1
 			wantNone("altered", again(`{"n":1}`, base64.RawURLEncoding.EncodeToString(b)))
 			wantNone("malformed", again(`{"n":1}`, "AAAA"))
@@ -253,9 +242,7 @@ func TestStateOfAnotherCaller(t *testing.T) {
 	t.Parallel()
 	ran, record := make(chan string, 1), &ledger{}
 	h := newHost(t, host.WithAudit(record))
-	if err := h.Register(dangerous("t.rm", ran)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.Register(dangerous("t.rm", ran)))
 	s := serve(t, h, mcpserver.Options{}, host.WithApprover(mcpserver.ClientApprover()))
 	front := httptest.NewServer(authenticated(s.Handler()))
 	t.Cleanup(front.Close)
@@ -286,9 +273,7 @@ func TestUnansweredQuestions(t *testing.T) {
 	everyWayInTime(t, func(t *testing.T, w way) {
 		ran, record := make(chan string, 8), &ledger{}
 		h := newHost(t, host.WithAudit(record))
-		if err := h.Register(dangerous("t.rm", ran)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, h.Register(dangerous("t.rm", ran)))
 		const patience = 5 * time.Minute // of a server, by default
 		s, began := serve(t, h, mcpserver.Options{}, host.WithApprover(mcpserver.ClientApprover())), time.Now()
 		if w.version != "2026-07-28" {
@@ -329,9 +314,7 @@ func TestUnansweredQuestions(t *testing.T) {
 func TestCallsThatWaitAreBounded(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
-	if err := h.Register(dangerous("t.rm", make(chan string, 8))); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.Register(dangerous("t.rm", make(chan string, 8))))
 	s := serve(t, h, mcpserver.Options{MaxQuestions: 2}, host.WithApprover(mcpserver.ClientApprover()))
 	c := manual(t, s, ways[0])
 	for range 2 {
@@ -361,9 +344,7 @@ func TestEndsWhileParked(t *testing.T) {
 			<-end
 			return tool.Text("done without"), nil
 		}
-		if err := h.Register(careless); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, h.Register(careless))
 		c := manual(t, serve(t, h, mcpserver.Options{}), w)
 		asked := call(t, c, "t_careless", `{}`)
 		if !asked.NeedsInput() {

@@ -17,6 +17,7 @@ import (
 	"github.com/toolhost/toolhost/host/mcpserver"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/test/mcptest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -30,23 +31,15 @@ func mounted(t testing.TB, h *host.Host, names ...string) func() []mcpserver.Ups
 // mountedAs is mounted, of the server that this binary is with a value of mountedVariable.
 func mountedAs(t testing.TB, h *host.Host, value string, names ...string) func() []mcpserver.Upstream {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := require.Must(os.Executable())(t)
 	var all []mcpserver.Upstream
 	for _, name := range names {
-		u, err := mcpclient.New(mcpclient.Config{
+		u := require.Must(mcpclient.New(mcpclient.Config{
 			Name: name, Command: self, Env: []string{mountedVariable + "=" + value},
 			Safety: func(string) tool.Safety { return tool.Safe },
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		u.StartWith(func(ctx context.Context) error { return h.StartPlugin(ctx, name) })
-		if _, err := h.Mount(context.Background(), plugin.Server{Name: name, Connector: u, Identity: name}); err != nil {
-			t.Fatal(err)
-		}
+		require.Must(h.Mount(context.Background(), plugin.Server{Name: name, Connector: u, Identity: name}))(t)
 		all = append(all, u)
 	}
 	return func() []mcpserver.Upstream { return all }
@@ -124,9 +117,7 @@ func TestPassThrough(t *testing.T) {
 		if got := text(call(t, c, "everything_test_sampling", `{"prompt":"x"}`)); !strings.Contains(got, "sampled") {
 			t.Errorf("sampling: %q", got)
 		}
-		if err := c.Subscribe(ctx, &mcp.SubscribeParams{URI: "test://watched-resource"}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.Subscribe(ctx, &mcp.SubscribeParams{URI: "test://watched-resource"}))
 		// Clients of the stateless revision subscribe a moment later.
 		for i := 0; len(updated) == 0; i++ {
 			if i == 1000 {
@@ -146,9 +137,7 @@ func TestPassThroughIsVisible(t *testing.T) {
 		h := newHost(t)
 		up := mounted(t, h, mcptest.Everything)
 		broken, err := mcpclient.New(mcpclient.Config{Name: "broken", Command: "/does/not/exist"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		s := serve(t, h, mcpserver.Options{
 			Upstreams: func() []mcpserver.Upstream { return append(up(), broken) },
 			Session: func(_ context.Context, c mcpserver.Client) (*host.Session, error) {

@@ -79,9 +79,7 @@ func loaded(t testing.TB, modes ...plugintest.Mode) *host.Host {
 	t.Helper()
 	dir := plugintest.Dir(t, modes...)
 	h := newHost(t)
-	if _, err := h.Load(context.Background(), dir); err != nil {
-		t.Fatal(err)
-	}
+	require.Must(h.Load(context.Background(), dir))(t)
 	return h
 }
 
@@ -91,9 +89,7 @@ const ceiling = require.Ceiling
 func newHost(t testing.TB, opts ...host.Option) *host.Host {
 	t.Helper()
 	h, err := host.New(append([]host.Option{host.WithRoot(t.TempDir()), host.WithStartTimeout(ceiling), host.WithCallTimeout(time.Hour)}, opts...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		if err := h.Close(context.Background()); err != nil {
 			t.Errorf("Close: %v", err)
@@ -108,10 +104,7 @@ func serve(t testing.TB, h *host.Host, o mcpserver.Options, opts ...host.Session
 	if o.Session == nil {
 		o.Session = func(context.Context, mcpserver.Client) (*host.Session, error) { return h.Session(opts...), nil }
 	}
-	s, err := mcpserver.New(h, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := require.Must(mcpserver.New(h, o))(t)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
@@ -167,9 +160,7 @@ func (w way) connectBy(t testing.TB, by mcp.Transport, o *mcp.ClientOptions, nam
 	t.Cleanup(cancel)
 	c, err := mcp.NewClient(&mcp.Implementation{Name: strings.Join(append(name, "tester")[:1], ""), Version: "1"}, o).
 		Connect(ctx, by, &mcp.ClientSessionOptions{ProtocolVersion: w.version})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
@@ -297,9 +288,7 @@ func TestPages(t *testing.T) {
 	everyWay(t, func(t *testing.T, w way) {
 		h := newHost(t)
 		for i := range 7 {
-			if err := h.Register(echo(fmt.Sprintf("t.%d", i))); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, h.Register(echo(fmt.Sprintf("t.%d", i))))
 		}
 		s := serve(t, h, mcpserver.Options{PageSize: 3, CanonicalNames: func(*host.Session) bool { return true }})
 		c := w.connect(t, s, nil)
@@ -341,9 +330,7 @@ func rawBy(
 		`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}` + params + `}}`
 	body = change.Replace(body)
 	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for k, v := range map[string]string{
 		"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
 		"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method,
@@ -356,10 +343,7 @@ func rawBy(
 	for k, v := range header {
 		req.Header.Set(k, v)
 	}
-	res, err := by.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := require.Must(by.Do(req))(t)
 	defer func() { _ = res.Body.Close() }()
 	return res.StatusCode, readAll(t, res.Body)
 }
@@ -431,9 +415,7 @@ func TestOnlyWhatACallerMayCall(t *testing.T) {
 			echo("t.open"), echo("t.hidden"), echo("t.held", func(d *tool.Definition) { d.Permission = "fs:read" }),
 			echo("t.kept", func(d *tool.Definition) { d.Permission = "fs:write" }),
 		} {
-			if err := h.Register(tl); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, h.Register(tl))
 		}
 		s := serve(t, h, mcpserver.Options{}, host.WithGrants("fs:read"),
 			host.WithVisible(func(d tool.Definition) bool { return d.Name != "t.hidden" }))

@@ -139,9 +139,7 @@ func waits(name string, until <-chan struct{}, ended *atomic.Int32) tool.Tool {
 func register(t *testing.T, h *host.Host, all ...tool.Tool) {
 	t.Helper()
 	for _, one := range all {
-		if err := h.Register(one); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, h.Register(one))
 	}
 }
 
@@ -471,9 +469,7 @@ func TestTasksOfAPlugin(t *testing.T) {
 			t.Fatal(err, from.Err())
 		}
 		a.body = from.Text()
-		if err := json.Unmarshal(from.Bytes(), &a); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal(from.Bytes(), &a))
 		return a
 	}
 	if a := ask("subscriptions/listen", `"notifications":{"taskIds":["x"]}`); a.Error.Code != -32021 {

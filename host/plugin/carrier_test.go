@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/tooltest"
 )
@@ -47,9 +48,7 @@ func TestCarrierIsTaken(t *testing.T) {
 	t.Parallel()
 	check := func(t *testing.T, p *plugin.Plugin, want plugin.Carrier) {
 		t.Helper()
-		if _, err := p.List(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		require.Must(p.List(t.Context()))(t)
 		if got := p.Status().Carrier; got != want {
 			t.Errorf("calls travel on %q, want %q", got, want)
 		}
@@ -70,9 +69,7 @@ func TestPluginSeesLittleOnCarriers(t *testing.T) {
 	onCarriers(t, "sees", func(t *testing.T, carrier func(*plugin.Config)) {
 		p := open(t, plugintest.Snoop, carrier)
 		var seen plugintest.Seen
-		if err := json.Unmarshal(call(t, p, "snoop.look", "{}").Structured, &seen); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal(call(t, p, "snoop.look", "{}").Structured, &seen))
 		want := []string{"3 socket:"} // it looks before pluginsdk takes them
 		if carrierOf(carrier) == plugin.Socket {
 			want = append(want, "4 socket:")
@@ -88,9 +85,7 @@ func TestLargeAndSmallOnCarriers(t *testing.T) {
 	t.Parallel()
 	onCarriers(t, "sizes", func(t *testing.T, carrier func(*plugin.Config)) {
 		p := open(t, plugintest.Fixture, carrier)
-		if _, err := p.List(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		require.Must(p.List(t.Context()))(t)
 		var all sync.WaitGroup
 		calls := 24
 		if testing.Short() {
@@ -119,9 +114,7 @@ func TestProcessSurvivesOnCarriers(t *testing.T) {
 	t.Parallel()
 	onCarriers(t, "survives", func(t *testing.T, carrier func(*plugin.Config)) {
 		p := open(t, plugintest.Fixture, carrier)
-		if _, err := p.List(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		require.Must(p.List(t.Context()))(t)
 		before := p.Status()
 		_, err := p.Execute(t.Context(), tool.Call{Name: tooltest.EchoTool, Arguments: make([]byte, 65<<20)})
 		if tool.CodeOf(err) != tool.CodeResourceExhausted {

@@ -18,9 +18,7 @@ func TestChatterIsSlowedDown(t *testing.T) {
 		t.Run(string(carrier), func(t *testing.T) {
 			t.Parallel()
 			found, _, err := plugin.Discover(plugintest.Dir(t, plugintest.Crasher))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			p := plugin.New(found[0], plugin.Config{Root: t.TempDir(), TempDir: socketDir(t), Settings: plugin.Settings{StartTimeout: ceiling, Carrier: carrier}})
 			t.Cleanup(func() { _ = p.Close(context.Background()) })
 			ctx, cancel := context.WithTimeout(t.Context(), ceiling)

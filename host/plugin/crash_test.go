@@ -23,9 +23,7 @@ func pid(t *testing.T, p *plugin.Plugin) int {
 // number returns what a tool without arguments answers.
 func number(t *testing.T, p *plugin.Plugin, name string) (n int) {
 	t.Helper()
-	if err := json.Unmarshal(call(t, p, name, "{}").Structured, &n); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(call(t, p, name, "{}").Structured, &n))
 	return n
 }
 
@@ -101,9 +99,7 @@ func killDuringManyCalls(t *testing.T, carrier func(*plugin.Config)) {
 		}()
 	}
 	require.Eventually(t, "the plugin has got the calls", func() bool { return number(t, victim, "crash.waiting") == calls })
-	if err := syscall.Kill(before, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, syscall.Kill(before, syscall.SIGKILL))
 	for range calls {
 		checkCrash(t, <-ended, plugin.ExitError{Code: -1, Signal: "SIGKILL"}, "")
 	}
@@ -120,10 +116,7 @@ func TestHostileLogLine(t *testing.T) {
 	t.Parallel()
 	p := open(t, plugintest.Crasher)
 	for _, line := range []string{`{"@message":42}`, `{"@level":[],"@message":"x"}`, `{"@timestamp":{}}`, strings.Repeat("x", 1<<20)} {
-		args, err := json.Marshal(map[string]string{"line": line})
-		if err != nil {
-			t.Fatal(err)
-		}
+		args := require.Must(json.Marshal(map[string]string{"line": line}))(t)
 		call(t, p, "crash.say", string(args))
 	}
 	_, err := p.Execute(t.Context(), tool.Call{Name: "crash.exit", Arguments: []byte(`{"code":1}`)})
@@ -167,9 +160,7 @@ func TestCloseDrains(t *testing.T) {
 
 func closeDrains(t *testing.T, carrier func(*plugin.Config)) {
 	p := open(t, plugintest.Fixture, carrier)
-	if _, err := p.List(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.Must(p.List(t.Context()))(t)
 	results := make(chan error, 8)
 	for range cap(results) {
 		go func() {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -17,12 +18,8 @@ func TestDiscover(t *testing.T) {
 	write := func(name string, mode os.FileMode) {
 		t.Helper()
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte("#!/bin/sh\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(path, mode); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\n"), 0o600))
+		require.NoError(t, os.Chmod(path, mode))
 	}
 	write("fs", 0o755)
 	write("toolhost-plugin-git", 0o700)
@@ -36,23 +33,15 @@ func TestDiscover(t *testing.T) {
 	write("FS", 0o755)
 	write("open", 0o757)
 	write("bad name", 0o755)
-	if err := os.Mkdir(filepath.Join(dir, "folder"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("fs", filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("nowhere", filepath.Join(dir, "dangling")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "folder"), 0o755))
+	require.NoError(t, os.Symlink("fs", filepath.Join(dir, "link")))
+	require.NoError(t, os.Symlink("nowhere", filepath.Join(dir, "dangling")))
 	if err := syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o755); err != nil { // opening it would block
 		t.Fatal(err)
 	}
 
 	found, skipped, err := plugin.Discover(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var names []string
 	for _, c := range found {
 		names = append(names, c.Name)
@@ -88,13 +77,9 @@ func TestDiscoverRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	below := filepath.Join(open, "plugins")
-	if err := os.Mkdir(below, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(below, 0o755))
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	for _, c := range []struct {
 		name, dir, text string
 		code            tool.Code
@@ -146,9 +131,7 @@ func TestDiscoverStickyParent(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(shared, "plugins")
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(dir, 0o755))
 	if _, _, err := plugin.Discover(dir); err != nil {
 		t.Errorf("a sticky parent is refused: %v", err)
 	}
@@ -175,9 +158,7 @@ func TestDiscoverLinks(t *testing.T) {
 		filepath.Join(dir, "folder"):         store,
 		filepath.Join(store, "open", "link"): filepath.Join(store, "v1", "program"),
 	} {
-		if err := os.Symlink(target, name); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Symlink(target, name))
 	}
 	if err := os.Chmod(filepath.Join(store, "open"), 0o777); err != nil { //nolint:gosec // that is what is refused
 		t.Fatal(err)
@@ -190,17 +171,13 @@ func TestDiscoverLinks(t *testing.T) {
 		"direct": filepath.Join(store, "v2", "program"), "chained": filepath.Join(store, "v1", "program"),
 	}
 	if os.Geteuid() == 0 { // only root can give a directory to another user
-		if err := os.Chown(filepath.Join(store, "foreign"), 12345, 12345); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Chown(filepath.Join(store, "foreign"), 12345, 12345))
 		refused["stranger"] = "belongs to another user"
 	} else {
 		want["stranger"] = filepath.Join(store, "foreign", "program")
 	}
 	found, skipped, err := plugin.Discover(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, c := range found {
 		if c.Binary() != want[c.Name] || c.Path != filepath.Join(dir, c.Name) {
 			t.Errorf("found %+v, want it to lead to %q", c, want[c.Name])
@@ -222,16 +199,11 @@ func TestDiscoverLinks(t *testing.T) {
 // realDir makes a directory and returns its path without links.
 func realDir(t *testing.T) string {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := require.Must(filepath.EvalSymlinks(t.TempDir()))(t)
 	return dir
 }
 
 func mkdir(t *testing.T, path string, mode os.FileMode) {
 	t.Helper()
-	if err := os.Mkdir(path, mode); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(path, mode))
 }

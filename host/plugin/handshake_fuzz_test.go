@@ -17,6 +17,7 @@ import (
 	"github.com/hashicorp/go-plugin"
 	"github.com/hashicorp/go-plugin/runner"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -69,24 +70,16 @@ func furnish(t *testing.T, dir string) {
 		}
 	}
 	for _, d := range []string{dir, elsewhere} {
-		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(d, "plugin"), Net: "unix"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := require.Must(net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(d, "plugin"), Net: "unix"}))(t)
 		l.SetUnlinkOnClose(false)
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, l.Close())
 	}
 }
 
 // shortDir is a directory in whose path sockets have room.
 func shortDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "fuzz-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := require.Must(os.MkdirTemp("/tmp", "fuzz-"))(t)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir
 }

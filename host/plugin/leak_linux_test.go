@@ -20,9 +20,7 @@ func TestNothingIsLeft(t *testing.T) { //nolint:paralleltest // it counts
 	cycle := func() {
 		for _, mode := range []plugintest.Mode{plugintest.Crasher, plugintest.Quitter, plugintest.OldCore, plugintest.TCP} {
 			found, _, err := plugin.Discover(plugintest.Dir(t, mode))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			p := plugin.New(found[0], plugin.Config{Root: t.TempDir(), TempDir: tmp, Settings: plugin.Settings{StartTimeout: ceiling}})
 			if mode == plugintest.Crasher {
 				call(t, p, "crash.pid", "{}")
@@ -57,9 +55,6 @@ func leavesNothing(t *testing.T, cycle func()) {
 
 func descriptors(t *testing.T) int {
 	t.Helper()
-	fds, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fds := require.Must(os.ReadDir("/proc/self/fd"))(t)
 	return len(fds)
 }

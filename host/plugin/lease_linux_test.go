@@ -14,6 +14,7 @@ import (
 
 	"github.com/toolhost/toolhost/internal/confine"
 	"github.com/toolhost/toolhost/internal/sandbox"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // leased is a script on which this process has a lease. (A lease does not care whose it
@@ -21,13 +22,8 @@ import (
 func leased(t *testing.T) (path string, release func()) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "leased")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\nexec sleep 1000\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\nexec sleep 1000\n"), 0o700))
+	f := require.Must(os.OpenFile(path, os.O_RDWR, 0))(t)
 	t.Cleanup(func() { _ = f.Close() })
 	if _, err := unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_WRLCK); err != nil {
 		t.Skipf("no leases here: %v", err)
@@ -79,9 +75,7 @@ func TestOpenProgram(t *testing.T) {
 func TestBegin(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := os.Chmod(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chmod(dir, 0o700))
 	for name, begin := range map[string]func(p *command, out *os.File) (*os.Process, error){
 		"stage": func(p *command, out *os.File) (*os.Process, error) {
 			cmd := p.build(nil, out, out)
@@ -101,9 +95,7 @@ func TestBegin(t *testing.T) {
 			{dir + "/none", "/bin/sh", "", "the workspace cannot be entered"},
 		} {
 			r, w, err := os.Pipe()
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			p := newProcess(Candidate{Name: "x", Path: c.path}, Config{
 				Root: c.root,
 				Settings: Settings{
@@ -130,10 +122,7 @@ func TestBegin(t *testing.T) {
 
 // What the stage costs: from fork to the program, which is the least there is.
 func BenchmarkBegin(b *testing.B) {
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		b.Fatal(err)
-	}
+	null := require.Must(os.OpenFile(os.DevNull, os.O_RDWR, 0))(b)
 	defer func() { _ = null.Close() }()
 	for name, begin := range map[string]func(p *command, cmd *exec.Cmd) (*os.Process, error){"stage": func(p *command, cmd *exec.Cmd) (*os.Process, error) { return p.begin(cmd, sandbox.Bare("/")) }, "directly": (*command).beginDirectly} {
 		b.Run(name, func(b *testing.B) {
@@ -141,13 +130,8 @@ func BenchmarkBegin(b *testing.B) {
 				p := newProcess(Candidate{Name: "x", Path: "/bin/true"}, Config{Root: "/"}.withDefaults())
 				cmd := p.cmd.build(nil, null, null)
 				confine.Isolate(cmd, confine.NoNamespace)
-				process, err := begin(&p.cmd, cmd)
-				if err != nil {
-					b.Fatal(err)
-				}
-				if _, err := process.Wait(); err != nil {
-					b.Fatal(err)
-				}
+				process := require.Must(begin(&p.cmd, cmd))(b)
+				require.Must(process.Wait())(b)
 			}
 		})
 	}
@@ -158,14 +142,9 @@ func BenchmarkBegin(b *testing.B) {
 func TestStartWaitsForTheWriter(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "busy")
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o700)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := require.Must(os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o700))(t)
 	defer func() { _ = f.Close() }()
-	if _, err := f.WriteString("#!/bin/sh\nexec sleep 1000\n"); err != nil {
-		t.Fatal(err)
-	}
+	require.Must(f.WriteString("#!/bin/sh\nexec sleep 1000\n"))(t)
 	p := newProcess(Candidate{Name: "busy", Path: path}, Config{Root: t.TempDir()}.withDefaults())
 	forks, setPID := 0, p.cmd.onForked
 	p.cmd.onForked = func(pid int) {
@@ -174,9 +153,7 @@ func TestStartWaitsForTheWriter(t *testing.T) {
 			_ = f.Close()
 		}
 	}
-	if err := p.start(t.Context(), os.Environ()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, p.start(t.Context(), os.Environ()))
 	if forks < 2 {
 		t.Errorf("started after %d forks, while the file was open", forks)
 	}

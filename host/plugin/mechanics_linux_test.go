@@ -114,9 +114,7 @@ func namespaced(t *testing.T) bool {
 
 func structured[T any](t *testing.T, p tool.Provider, name string) (out T) {
 	t.Helper()
-	if err := json.Unmarshal(call(t, p, name, "{}").Structured, &out); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(call(t, p, name, "{}").Structured, &out))
 	return out
 }
 
@@ -165,9 +163,7 @@ func TestDescendantEndsWithCrash(t *testing.T) {
 	each(t, func(t *testing.T, n plugin.Namespace) {
 		p := open(t, escaper, in(n))
 		child := structured[int](t, p, "escape.session")
-		if err := syscall.Kill(p.Status().PID, syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, syscall.Kill(p.Status().PID, syscall.SIGKILL))
 		awaitEnd(t, child)
 	})
 }
@@ -198,9 +194,7 @@ func TestCloseEndsAStoppedProcess(t *testing.T) {
 			p := open(t, escaper, func(cfg *plugin.Config) { cfg.Carrier = c })
 			call(t, p, "escape.self", "{}")
 			number := p.Status().PID
-			if err := syscall.Kill(number, syscall.SIGSTOP); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, syscall.Kill(number, syscall.SIGSTOP))
 			begin := time.Now()
 			if err := p.Close(t.Context()); err != nil {
 				t.Error(err)
@@ -219,17 +213,12 @@ func TestCloseEndsAStoppedProcess(t *testing.T) {
 func TestNoDescriptorIsInherited(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(name, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(name, nil, 0o600))
 	low, err := syscall.Open(name, syscall.O_RDONLY, 0) // no O_CLOEXEC
 	if err != nil {
 		t.Fatal(err)
 	}
-	high, err := unix.FcntlInt(uintptr(low), unix.F_DUPFD, 700)
-	if err != nil {
-		t.Fatal(err)
-	}
+	high := require.Must(unix.FcntlInt(uintptr(low), unix.F_DUPFD, 700))(t)
 	t.Cleanup(func() {
 		for _, fd := range []int{low, high} { // the host's are as they were
 			if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err != nil || flags != 0 {
@@ -299,13 +288,9 @@ func BenchmarkStart(b *testing.B) {
 			var starts time.Duration
 			for b.Loop() {
 				p := plugin.New(found[0], plugin.Config{Root: dir, TempDir: tmp, Settings: plugin.Settings{Namespace: n}})
-				if _, err := p.List(b.Context()); err != nil {
-					b.Fatal(err)
-				}
+				require.Must(p.List(b.Context()))(b)
 				starts += time.Duration(p.Status().Took)
-				if err := p.Close(b.Context()); err != nil {
-					b.Fatal(err)
-				}
+				require.NoError(b, p.Close(b.Context()))
 			}
 			b.ReportMetric(float64(starts.Microseconds())/float64(b.N), "µs-start/op")
 		})

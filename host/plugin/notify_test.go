@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // A server that has other tools each time that it is asked, and says so without end, is asked at
@@ -41,9 +42,7 @@ func TestChangesArePacedByTheirCost(t *testing.T) {
 						}
 					}
 				})
-				if err := p.Ready(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, p.Ready(t.Context()))
 				changed = <-r.changed
 				after(time.Hour) // which is nothing to a server that says nothing
 				began, start = nil, time.Now()

@@ -13,6 +13,7 @@ import (
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/confine"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -75,18 +76,10 @@ func startHost(t *testing.T, tmp, dir string, env ...string) hostProcess {
 	h := exec.CommandContext(t.Context(), os.Args[0])
 	h.Env = append(append(os.Environ(), hostDir+"="+dir, "TMPDIR="+tmp), env...)
 	h.Stderr = os.Stderr
-	stdin, err := h.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	stdin := require.Must(h.StdinPipe())(t)
 	t.Cleanup(func() { _ = stdin.Close() })
-	stdout, err := h.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := h.Start(); err != nil {
-		t.Fatal(err)
-	}
+	stdout := require.Must(h.StdoutPipe())(t)
+	require.NoError(t, h.Start())
 	return hostProcess{h, bufio.NewReader(stdout)}
 }
 
@@ -103,19 +96,14 @@ func (h hostProcess) number(t *testing.T) int {
 
 func (h hostProcess) kill(t *testing.T) {
 	t.Helper()
-	if err := h.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.Process.Kill())
 	_ = h.Wait()
 }
 
 // shortDir is a directory with a short path, as sockets need.
 func shortDir(t testing.TB) string {
 	t.Helper()
-	tmp, err := os.MkdirTemp("", "th-orphan-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	tmp := require.Must(os.MkdirTemp("", "th-orphan-"))(t)
 	t.Cleanup(func() { _ = os.RemoveAll(tmp) })
 	return tmp
 }

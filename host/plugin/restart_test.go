@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -15,9 +16,7 @@ import (
 func TestCrashLoop(t *testing.T) {
 	t.Parallel()
 	found, _, err := plugin.Discover(plugintest.Dir(t, plugintest.Crasher))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	p := plugin.New(found[0], plugin.Config{
 		Root: t.TempDir(), TempDir: socketDir(t),
 		Settings: plugin.Settings{
@@ -40,9 +39,7 @@ func TestCrashLoop(t *testing.T) {
 	if s := p.Status(); s.State != plugin.Quarantined || s.Reason == "" || s.Starts != 3 {
 		t.Errorf("%+v", s)
 	}
-	if err := p.Restart(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, p.Restart(t.Context()))
 	call(t, p, "crash.pid", "{}")
 	before := p.Status()
 	if before.State != plugin.Ready {

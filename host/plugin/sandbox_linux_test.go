@@ -125,17 +125,13 @@ func try(t *testing.T, p *plugin.Plugin, name, on string) (string, bool) {
 func TestSandbox(t *testing.T) {
 	t.Parallel()
 	secret := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(secret, []byte("secret"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(secret, []byte("secret"), 0o600))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "reached") }))
 	t.Cleanup(server.Close)
 	address := server.Listener.Addr().String()
 	root := t.TempDir()
 	within := filepath.Join(root, "file")
-	if err := os.WriteFile(within, []byte("inside"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(within, []byte("inside"), 0o600))
 	for name, c := range map[string]struct {
 		given plugin.Sandbox
 		can   string
@@ -253,13 +249,10 @@ func TestFailedStartLeavesNoGroup(t *testing.T) {
 	if _, err := p.Tools(t.Context()); err == nil {
 		t.Fatal("it has started")
 	}
-	err := filepath.WalkDir("/sys/fs/cgroup", func(path string, _ fs.DirEntry, _ error) error {
+	require.NoError(t, filepath.WalkDir("/sys/fs/cgroup", func(path string, _ fs.DirEntry, _ error) error {
 		if strings.HasSuffix(path, "-"+string(mode)) {
 			t.Errorf("%s is left", path)
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 }

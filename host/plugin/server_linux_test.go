@@ -33,13 +33,9 @@ func TestServerSeesNoSockets(t *testing.T) {
 		t.Skip("there are no mount namespaces")
 	}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "socket"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "socket"), nil, 0o600))
 	p := reach(t, toolserver.New(t, "s"), func(c *plugin.Config) { c.Sockets = func() (string, error) { return dir, nil } })
-	if err := p.Ready(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, p.Ready(t.Context()))
 	sees, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(p.Status().PID), "root", dir))
 	if err != nil || len(sees) > 0 {
 		t.Errorf("it sees %v, %v", sees, err)
@@ -202,9 +198,7 @@ func TestServerEndsWithItsInput(t *testing.T) {
 	}})
 	p := reach(t, toolserver.New(t, "s"), func(c *plugin.Config) { c.Logger = log })
 	call(t, p, "s.pid", "{}")
-	if err := p.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, p.Close(t.Context()))
 	if got := <-end; !strings.Contains(got, "exit status 0") {
 		t.Errorf("it ended by %s", got)
 	}
@@ -223,9 +217,7 @@ func TestServerIsStopped(t *testing.T) {
 	t.Parallel()
 	p := reach(t, toolserver.New(t, "s"), func(c *plugin.Config) { plugin.WithHealthPause(c, time.Hour) })
 	call(t, p, "s.pid", "{}")
-	if err := syscall.Kill(p.Status().PID, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, syscall.Kill(p.Status().PID, syscall.SIGSTOP))
 	args, _ := json.Marshal(map[string]string{"text": strings.Repeat("x", 200<<10)}) // more than the pipe holds
 	for range 5 {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -237,9 +229,7 @@ func TestServerIsStopped(t *testing.T) {
 		}
 	}
 	becomes(t, p, plugin.Degraded)
-	if err := syscall.Kill(p.Status().PID, syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, syscall.Kill(p.Status().PID, syscall.SIGCONT))
 	call(t, p, "s.echo", `{"text":"x"}`)
 	if s := p.Status(); s.State != plugin.Ready || s.LastFault == nil {
 		t.Errorf("it goes on: %+v", s)
@@ -270,9 +260,7 @@ func TestServerProgram(t *testing.T) {
 	program(server).Env = append(program(server).Env, "PATH=.:"+bin+":/bin", "MY_TOKEN=abc")
 	p := reach(t, server)
 	var seen toolserver.Seen
-	if err := json.Unmarshal([]byte(call(t, p, "s.look", "{}").Text()), &seen); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(call(t, p, "s.look", "{}").Text()), &seen))
 	if !slices.Contains(seen.Env, "MY_TOKEN=abc") || seen.Dir != dir || !slices.Equal(seen.Args[1:], []string{"one"}) {
 		t.Errorf("it sees %+v", seen)
 	}

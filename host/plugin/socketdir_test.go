@@ -3,16 +3,15 @@ package plugin_test
 import (
 	"os"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // socketDir is a directory with a short path, of which nothing may be left but
 // itself when the test has ended.
 func socketDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "th-test-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := require.Must(os.MkdirTemp("", "th-test-"))(t)
 	t.Cleanup(func() {
 		left, err := os.ReadDir(dir)
 		if err != nil || len(left) > 0 {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/tooltest"
 )
@@ -89,9 +90,7 @@ func TestStartOutlivesItsCaller(t *testing.T) {
 	if _, err := p.List(gone); !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v", err)
 	}
-	if _, err := p.List(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.Must(p.List(t.Context()))(t)
 	if s := p.Status(); s.Starts != 1 || s.State != plugin.Ready || s.PID == 0 {
 		t.Errorf("status %+v", s)
 	}
@@ -126,18 +125,13 @@ func TestPluginSeesLittle(t *testing.T) {
 	t.Setenv("GOOGLE_API_KEY", "secret")
 	t.Setenv("TOOLHOST_TEST_TOKEN", "secret")
 	t.Setenv("GOFLAGS", "-buildvcs=false")
-	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := require.Must(filepath.EvalSymlinks(t.TempDir()))(t)
 	p := open(t, plugintest.Snoop, func(c *plugin.Config) {
 		c.Env = []string{"NAMED=by the operator"}
 		c.Root = root
 	})
 	var seen plugintest.Seen
-	if err := json.Unmarshal(call(t, p, "snoop.look", "{}").Structured, &seen); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(call(t, p, "snoop.look", "{}").Structured, &seen))
 	for _, kv := range seen.Env {
 		if strings.Contains(kv, "secret") {
 			t.Errorf("the plugin sees %s", kv)
@@ -164,9 +158,7 @@ func TestPluginSeesLittle(t *testing.T) {
 func TestToolsOwnUnavailableIsNoCrash(t *testing.T) {
 	t.Parallel()
 	p := open(t, plugintest.Fixture)
-	if _, err := p.List(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.Must(p.List(t.Context()))(t)
 	before := p.Status()
 	_, err := p.Execute(t.Context(), tool.Call{Name: tooltest.CodedTool, Arguments: []byte(`{"code":"unavailable"}`)})
 	if tool.CodeOf(err) != tool.CodeUnavailable {

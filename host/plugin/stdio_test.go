@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // A server that writes more than answers need is slowed down.
@@ -13,10 +15,7 @@ func TestStdioIsPaced(t *testing.T) {
 	t.Parallel()
 	p := talker(io.Discard)
 	s := newStdio(p.output.limit)
-	zero, err := os.Open("/dev/zero")
-	if err != nil {
-		t.Fatal(err)
-	}
+	zero := require.Must(os.Open("/dev/zero"))(t)
 	defer func() { _ = zero.Close() }()
 	s.out = zero
 	for read := 0; p.output.limit.String() == ""; read += 1 << 20 {
@@ -30,17 +29,13 @@ func TestStdioIsPaced(t *testing.T) {
 func TestStdioKeepsWhatIsNotRead(t *testing.T) {
 	t.Parallel()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s := newStdio(talker(io.Discard).output.limit)
 	s.open(w, r)
 	chunk := strings.Repeat("0123456789abcdef", 64<<10)
 	const chunks = maxUnread / (1 << 20)
 	for range chunks {
-		if _, err := io.WriteString(s, chunk); err != nil {
-			t.Fatal(err)
-		}
+		require.Must(io.WriteString(s, chunk))(t)
 	}
 	wrote := make(chan error, 1)
 	go func() { // it waits for room

@@ -41,9 +41,7 @@ func TestStopped(t *testing.T) {
 	p := open(t, plugintest.Crasher, func(c *plugin.Config) { plugin.WithHealthPause(c, time.Millisecond) })
 	call(t, p, "crash.pid", "{}")
 	stop := func(signal syscall.Signal) {
-		if err := syscall.Kill(p.Status().PID, signal); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, syscall.Kill(p.Status().PID, signal))
 	}
 	stop(syscall.SIGSTOP)
 	giveUp(t, p)

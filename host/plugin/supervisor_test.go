@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -75,10 +76,7 @@ func TestEndsThatDoNotCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := crasher(t, ExitError{}, RestartPolicy{})
 		for range 5 {
-			run, err := s.ready(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			run := require.Must(s.ready(t.Context()))(t)
 			<-run.proc.exited
 		}
 		if s.backoff.failures != 0 {
@@ -87,10 +85,7 @@ func TestEndsThatDoNotCount(t *testing.T) {
 
 		s = crasher(t, ExitError{Code: 3}, RestartPolicy{Lasting: time.Millisecond})
 		for range 5 {
-			run, err := s.ready(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			run := require.Must(s.ready(t.Context()))(t)
 			run.onAnswer()
 			<-run.proc.exited
 		}
@@ -99,10 +94,7 @@ func TestEndsThatDoNotCount(t *testing.T) {
 		}
 
 		s = crasher(t, ExitError{Code: -1, Signal: "SIGKILL"}, RestartPolicy{})
-		run, err := s.ready(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := require.Must(s.ready(t.Context()))(t)
 		s.mu.Lock()
 		s.detach(run)
 		s.mu.Unlock()
@@ -155,10 +147,7 @@ func TestQuarantineEndsWithARunThatIsWell(t *testing.T) {
 				end(s.ready(t.Context()))
 				end(s.ready(t.Context()))
 				<-time.After(2 * time.Minute) // longer than the cooldown
-				probe, err := s.ready(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
+				probe := require.Must(s.ready(t.Context()))(t)
 				probe.onAnswer()
 				s.mu.Lock()
 				s.detach(probe) // as the end of an idle run begins

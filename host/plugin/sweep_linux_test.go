@@ -16,6 +16,7 @@ import (
 	"github.com/toolhost/toolhost/internal/confine"
 	"github.com/toolhost/toolhost/internal/test/growing"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // With namespaces, a host that is killed takes everything with it. Without, the next host
@@ -29,13 +30,9 @@ func TestSweepAfterAKilledHost(t *testing.T) {
 		ours := filepath.Join(tmp, "toolhost-ours")
 		nobodys := filepath.Join(tmp, "toolhost-nobodys")
 		for _, dir := range []string{ours, nobodys} {
-			if err := os.Mkdir(dir, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.Mkdir(dir, 0o700))
 		}
-		if err := confine.Claim(ours); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, confine.Claim(ours))
 
 		h := startHost(t, tmp, plugintest.Dir(t, escaper), hostNamespace+"="+string(n))
 		child, process := h.number(t), h.number(t)
@@ -71,26 +68,17 @@ func TestSweepTouchesNothingElse(t *testing.T) {
 	elsewhere := t.TempDir()
 	me := filepath.Join(tmp, "toolhost-me")
 	for _, dir := range []string{"toolhost-me", "toolhost-open", "toolhost-fifo", "toolhost-text", "toolhost-boot", "other"} {
-		if err := os.Mkdir(filepath.Join(tmp, dir), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Mkdir(filepath.Join(tmp, dir), 0o700))
 	}
-	if err := confine.Claim(me); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(filepath.Join(me, "owner"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, confine.Claim(me))
+	text := require.Must(os.ReadFile(filepath.Join(me, "owner")))(t)
 	_, after, _ := strings.Cut(string(text), ".")
 	dead := strconv.Itoa(1<<30) + "." + after
 	boot := strings.TrimSpace(dead) + "x"
 	for path, text := range map[string]string{
 		"toolhost-open/owner": dead, "toolhost-text/owner": "1.2.3", "toolhost-boot/owner": boot, "other/owner": dead, "toolhost-file": dead,
 	} {
-		if err := os.WriteFile(filepath.Join(tmp, path), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(tmp, path), []byte(text), 0o600))
 	}
 	if err := errors.Join(
 		os.WriteFile(filepath.Join(elsewhere, "owner"), []byte(dead), 0o600),
@@ -104,9 +92,7 @@ func TestSweepTouchesNothingElse(t *testing.T) {
 		t.Errorf("swept %+v", swept)
 	}
 	// And the one that is as it should be goes.
-	if err := os.WriteFile(filepath.Join(me, "owner"), []byte(dead), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(me, "owner"), []byte(dead), 0o600))
 	if swept := confine.Sweep(t.Context(), tmp); swept.Directories != 1 {
 		t.Errorf("swept %+v", swept)
 	}
@@ -122,20 +108,11 @@ func TestSweepOfWhatGrows(t *testing.T) {
 	tmp := shortDir(t)
 	evil, still := filepath.Join(tmp, "toolhost-evil"), filepath.Join(tmp, "toolhost-still")
 	for _, dir := range []string{evil, still} {
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := confine.Claim(dir); err != nil {
-			t.Fatal(err)
-		}
-		text, err := os.ReadFile(filepath.Join(dir, "owner"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Mkdir(dir, 0o700))
+		require.NoError(t, confine.Claim(dir))
+		text := require.Must(os.ReadFile(filepath.Join(dir, "owner")))(t)
 		_, after, _ := strings.Cut(string(text), ".")
-		if err := os.WriteFile(filepath.Join(dir, "owner"), []byte(strconv.Itoa(1<<30)+"."+after), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "owner"), []byte(strconv.Itoa(1<<30)+"."+after), 0o600))
 	}
 	growing.Directory(t, evil)
 	begin := time.Now()

@@ -5,15 +5,15 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // distribution makes a tree with a go command and its tools.
 func distribution(t *testing.T, tree string) (program string) {
 	t.Helper()
 	for _, dir := range []string{"bin", "pkg/tool"} {
-		if err := os.MkdirAll(filepath.Join(tree, dir), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Join(tree, dir), 0o700))
 	}
 	program = filepath.Join(tree, "bin", "go")
 	if err := os.WriteFile(program, nil, 0o700); err != nil { //nolint:gosec // a program
@@ -26,23 +26,14 @@ func distribution(t *testing.T, tree string) (program string) {
 // environment or the settings, and the toolchains among them.
 func TestCompanionsOfGo(t *testing.T) {
 	t.Parallel()
-	home, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	home := require.Must(filepath.EvalSymlinks(t.TempDir()))(t)
 	in := func(path string) string { return filepath.Join(home, path) }
 	program := distribution(t, in("sdk"))
-	if err := os.Symlink(program, in("link")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink(program, in("link")))
 	distribution(t, in("other"))
 	settings := in(".config/go/env")
-	if err := os.MkdirAll(filepath.Dir(settings), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(settings, []byte("GOFLAGS=-mod=mod\nGOPATH="+in("configured")+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(filepath.Dir(settings), 0o700))
+	require.NoError(t, os.WriteFile(settings, []byte("GOFLAGS=-mod=mod\nGOPATH="+in("configured")+"\n"), 0o600))
 	for name, c := range map[string]struct {
 		env        []string
 		tree, mods string
@@ -82,10 +73,7 @@ func TestCompanionsOfGo(t *testing.T) {
 // An operator is shown what was said, and not the paths that go with it.
 func TestProgramsAreShownAsTheyWereSaid(t *testing.T) {
 	t.Parallel()
-	home, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	home := require.Must(filepath.EvalSymlinks(t.TempDir()))(t)
 	distribution(t, filepath.Join(home, "sdk"))
 	c := Config{Root: "/w", Settings: Settings{Sandbox: Sandbox{Read: []string{"workspace"}, Write: []string{}, Net: []string{}, Exec: []string{"go", "no-such-program"}}}}
 	c.Env = []string{"PATH=" + filepath.Join(home, "sdk", "bin"), "HOME=" + home}

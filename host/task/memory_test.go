@@ -13,15 +13,13 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/task"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 func newHost(t *testing.T) *host.Host {
 	t.Helper()
-	h, err := host.New(host.WithRoot(t.TempDir()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := require.Must(host.New(host.WithRoot(t.TempDir())))(t)
 	t.Cleanup(func() { _ = h.Close(context.Background()) })
 	return h
 }
@@ -32,10 +30,7 @@ func named(h *host.Host, name string) *host.Session {
 
 func start(t *testing.T, m task.Store, s *host.Session, run func(context.Context) task.End) task.Task {
 	t.Helper()
-	out, err := m.Start(t.Context(), task.Call{Session: s, Tool: "t.run", Run: run})
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := require.Must(m.Start(t.Context(), task.Call{Session: s, Tool: "t.run", Run: run}))(t)
 	if len(out.ID) < 26 || out.State != task.Working || out.Tool != "t.run" || out.Poll <= 0 || out.TTL <= 0 {
 		t.Errorf("started %+v", out)
 	}
@@ -44,10 +39,7 @@ func start(t *testing.T, m task.Store, s *host.Session, run func(context.Context
 
 func get(t *testing.T, m task.Store, s *host.Session, id string) task.Task {
 	t.Helper()
-	out, err := m.Get(t.Context(), s, id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := require.Must(m.Get(t.Context(), s, id))(t)
 	return out
 }
 
@@ -74,21 +66,16 @@ func end(size int) func(context.Context) task.End {
 func TestStartRunsTheCall(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
-	if err := h.Register(tool.Tool{
+	require.NoError(t, h.Register(tool.Tool{
 		Definition: tool.Definition{Name: "t.echo", Description: "Answers.", Safety: tool.Safe, InputSchema: tool.Schema(`{"type":"object"}`)},
 		Handler: func(_ context.Context, c tool.Call) (tool.Result, error) {
 			return tool.Text(c.Caller + string(c.Arguments)), nil
 		},
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	m, s := task.NewMemory(task.MemoryOptions{}), named(h, "ann")
 	ended := func(name string) task.Task {
 		ctx, cancel := context.WithCancel(t.Context())
-		made, err := m.Start(ctx, task.Call{Session: s, Tool: name, Arguments: json.RawMessage(`{"a":1}`)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		made := require.Must(m.Start(ctx, task.Call{Session: s, Tool: name, Arguments: json.RawMessage(`{"a":1}`)}))(t)
 		cancel() // which the call outlives
 		for {
 			if got := get(t, m, s, made.ID); got.State.Over() {

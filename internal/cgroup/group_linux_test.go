@@ -105,9 +105,7 @@ func TestEnter(t *testing.T) {
 	g := group(t, Limits{PIDs: 50, Memory: 256 << 20})
 	cmd := command("")
 	files, done, err := g.Enter(cmd.SysProcAttr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cmd.Path, cmd.Args = "/bin/sh", append([]string{"sh", "-c", `for f; do echo 0 >"$f"; done; echo ready; exec cat`, "sh"}, files...)
 	c := start(t, cmd)
 	done()
@@ -128,9 +126,7 @@ func TestCloseBelow(t *testing.T) {
 	var inner []string
 	for _, file := range g.Procs() {
 		dir := filepath.Join(filepath.Dir(file), "made", "by-the-process")
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(dir, 0o700))
 		inner = append(inner, filepath.Join(dir, procs))
 	}
 	first, second := start(t, command("waits", g.Procs()...)), start(t, command("waits", inner...))
@@ -152,9 +148,7 @@ func TestSweep(t *testing.T) {
 	t.Parallel()
 	ours := group(t, Limits{PIDs: 50, Memory: 256 << 20})
 	other := filepath.Join(filepath.Dir(ours.parts[0].dir), "toolhost-test-of-another")
-	if err := os.Mkdir(other, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(other, 0o700))
 	t.Cleanup(func() {
 		if err := os.Remove(other); err != nil {
 			t.Error(err)

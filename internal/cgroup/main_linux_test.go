@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // The test's binary is also the processes in the groups. role says what one does, joins the
@@ -145,17 +147,9 @@ type child struct {
 func start(t *testing.T, cmd *exec.Cmd) child {
 	t.Helper()
 	cmd.Stderr = os.Stderr
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	stdin := require.Must(cmd.StdinPipe())(t)
+	stdout := require.Must(cmd.StdoutPipe())(t)
+	require.NoError(t, cmd.Start())
 	t.Cleanup(func() { _, _ = cmd.Process.Kill(), cmd.Wait() })
 	return child{cmd, bufio.NewScanner(stdout), stdin}
 }
@@ -179,20 +173,14 @@ func (c child) killed() bool {
 // is skipped if they cannot.
 func group(t *testing.T, limits Limits) *Group {
 	t.Helper()
-	wanted, err := limits.List()
-	if err != nil {
-		t.Fatal(err)
-	}
+	wanted := require.Must(limits.List())(t)
 	tree := Find()
 	for _, limit := range wanted {
 		if _, err := tree.By(limit); err != nil {
 			t.Skip(err)
 		}
 	}
-	g, err := tree.Create(t.Name(), limits)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := require.Must(tree.Create(t.Name(), limits))(t)
 	t.Cleanup(func() {
 		procs := g.Procs()
 		if err := g.Close(); err != nil || slices.ContainsFunc(procs, exists) {

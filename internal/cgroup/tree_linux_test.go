@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // Lines of /proc/self/mountinfo.
@@ -193,10 +195,7 @@ func fakeService(t *testing.T, refuses string) (tree *Tree, dir string) {
 func TestUnifiedGroup(t *testing.T) {
 	t.Parallel()
 	tree, dir := fakeService(t, "")
-	g, err := tree.Create("fs/../x", Limits{Memory: 512 << 20, CPU: 0.5, PIDs: 100})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := require.Must(tree.Create("fs/../x", Limits{Memory: 512 << 20, CPU: 0.5, PIDs: 100}))(t)
 	if got := g.Enforces(); !slices.Equal(got, All) || len(g.Procs()) != 1 {
 		t.Fatalf("enforces %v, in %v", got, g.Procs())
 	}
@@ -229,9 +228,7 @@ func TestUnifiedGroup(t *testing.T) {
 		"pids.events":   "max 3\n",
 		"cpu.stat":      "usage_usec 9\nnr_throttled 1\nthrottled_usec 1500000\n",
 	} {
-		if err := os.WriteFile(filepath.Join(own, file), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(own, file), []byte(text), 0o600))
 	}
 	if e := g.Exceeded(); e != (Exceeded{Memory: 2, PIDs: 3, Throttled: 1500 * time.Millisecond}) {
 		t.Errorf("exceeded: %+v", e)
@@ -280,9 +277,7 @@ func TestUnifiedWithAnother(t *testing.T) {
 	t.Parallel()
 	tree, dir := fakeService(t, "")
 	processes := content(t, dir, procs) + "\n1\n"
-	if err := os.WriteFile(filepath.Join(dir, procs), []byte(processes), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, procs), []byte(processes), 0o600))
 	if _, err := tree.Create("fs", Limits{PIDs: 9}); err == nil || !strings.Contains(err.Error(), "process 1 (") {
 		t.Error(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/toolhost/toolhost/internal/confine"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // This uses version 2 as it is on this machine, which may have no controllers: the rest is
@@ -31,9 +32,7 @@ func TestUnified(t *testing.T) {
 		t.Skip(err)
 	}
 	service := filepath.Join(tree.unified.dir, name)
-	if err := os.Mkdir(service, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(service, 0o700))
 	t.Cleanup(func() {
 		g := Group{kernel: realKernel{}, parts: []part{{dir: service, v2: true}}}
 		if err := g.Close(); err != nil || exists(service) {

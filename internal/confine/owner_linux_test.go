@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // Only what certainly was a dead host's is an orphan.
@@ -61,17 +63,11 @@ func TestOrphanedWithoutDescriptors(t *testing.T) {
 		t.Skip(err)
 	}
 	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Max: limit.Max}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
+	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Max: limit.Max}))
 	_, open := os.Open("/dev/null")
 	orphaned := Orphaned(name)
-	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
 	if !errors.Is(open, unix.EMFILE) || orphaned {
 		t.Errorf("this process is dead: %v, after %v", orphaned, open)
 	}
@@ -87,25 +83,16 @@ func TestSweepAgain(t *testing.T) {
 	base := t.TempDir()
 	path := filepath.Join(base, DirPrefix+"dev-1")
 	deep := filepath.Join(path, strings.Repeat("d/", 120)) // more than is removed
-	if err := os.MkdirAll(deep, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	dir, err := os.OpenRoot(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(deep, 0o700))
+	dir := require.Must(os.OpenRoot(path))(t)
 	defer func() { _ = dir.Close() }()
-	if err := noteOwner(dir, owner{me.pid, me.start - 1, me.space, me.boot}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, noteOwner(dir, owner{me.pid, me.start - 1, me.space, me.boot}))
 	for range 3 {
 		if n := sweepDirectories(t.Context(), base, me); n != 0 {
 			t.Fatalf("%d were removed", n)
 		}
 	}
-	if err := dir.RemoveAll("d"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, dir.RemoveAll("d"))
 	if n := sweepDirectories(t.Context(), base, me); n != 1 {
 		t.Errorf("%d were removed, want 1", n)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/internal/test/procstest"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 const variable = "TOOLHOST_TEST_PROCS"
@@ -33,19 +34,11 @@ func child(t *testing.T, what string) (cmd *exec.Cmd, said string) {
 	t.Helper()
 	cmd = exec.Command(os.Args[0]) //nolint:noctx // the test ends it
 	cmd.Env = []string{variable + "=" + what}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	stdout := require.Must(cmd.StdoutPipe())(t)
+	require.NoError(t, cmd.Start())
 	t.Cleanup(func() { _, _ = cmd.Process.Kill(), cmd.Wait() })
 	text := make([]byte, 100)
-	n, err := stdout.Read(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := require.Must(stdout.Read(text))(t)
 	return cmd, string(text[:n])
 }
 

@@ -18,6 +18,8 @@ import (
 	"testing"
 
 	"golang.org/x/net/proxy"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // childURL is what the test binary gets if it is started as a client: net/http reads the
@@ -55,9 +57,7 @@ func site(t *testing.T, files string) (w *world, ca string) {
 	w.at("localhost", "127.0.0.1:80", plain.Listener.Addr())
 	ca = filepath.Join(t.TempDir(), "ca.pem")
 	block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw})
-	if err := os.WriteFile(ca, block, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(ca, block, 0o600))
 	return w, ca
 }
 
@@ -121,9 +121,7 @@ func TestTLSClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	client := tls.Client(w.tunnel("example.com:443"), &tls.Config{ServerName: "example.com", RootCAs: pool})
-	if _, err := io.WriteString(client, "GET /hello HTTP/1.0\r\nHost: example.com\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
+	require.Must(io.WriteString(client, "GET /hello HTTP/1.0\r\nHost: example.com\r\n\r\n"))(t)
 	out, err := io.ReadAll(client)
 	w.want(t, string(out), err, "tls=true")
 }
@@ -132,20 +130,14 @@ func TestSOCKSClient(t *testing.T) {
 	t.Parallel()
 	w, _ := site(t, "")
 	u, _ := url.Parse("socks5h://" + w.addr)
-	dialer, err := proxy.FromURL(u, proxy.Direct)
-	if err != nil {
-		t.Fatal(err)
-	}
+	dialer := require.Must(proxy.FromURL(u, proxy.Direct))(t)
 	client := http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			return dialer.(proxy.ContextDialer).DialContext(ctx, network, addr)
 		},
 	}}
-	resp, err := client.Get("http://www.example.com/hello")
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := require.Must(client.Get("http://www.example.com/hello"))(t)
 	defer func() { _ = resp.Body.Close() }()
 	out, err := io.ReadAll(resp.Body)
 	w.want(t, string(out), err, "hello www.example.com /hello")

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // origin answers the one request of each connection with its bytes as they arrived, and closes.
@@ -86,9 +88,7 @@ func TestSmuggling(t *testing.T) {
 			w := newWorld(t, "api.example.com:80")
 			received := origin(t, w, ok)
 			conn := w.connect()
-			if _, err := io.WriteString(conn, request); err != nil {
-				t.Fatal(err)
-			}
+			require.Must(io.WriteString(conn, request))(t)
 			answer, _ := io.ReadAll(conn)
 			if n := strings.Count(string(answer), "HTTP/1.1 "); n != 1 {
 				t.Errorf("%d answers: %q", n, answer)
@@ -139,9 +139,7 @@ func TestForwardStreams(t *testing.T) {
 	if err != nil || resp.StatusCode != http.StatusContinue {
 		t.Fatalf("%v, %v", resp, err)
 	}
-	if _, err := io.WriteString(conn, "body"); err != nil {
-		t.Fatal(err)
-	}
+	require.Must(io.WriteString(conn, "body"))(t)
 	for resp.StatusCode == http.StatusContinue { // both may say it: the server, and the proxy
 		_ = resp.Body.Close()
 		if resp, err = http.ReadResponse(r, nil); err != nil {
@@ -182,9 +180,7 @@ func TestForwardUpgrade(t *testing.T) {
 	}
 	_ = resp.Body.Close()
 	for range 3 {
-		if _, err := io.WriteString(conn, "ping"); err != nil {
-			t.Fatal(err)
-		}
+		require.Must(io.WriteString(conn, "ping"))(t)
 		pong := make([]byte, 4)
 		if _, err := io.ReadFull(r, pong); err != nil || string(pong) != "ping" {
 			t.Fatalf("%q, %v", pong, err)
@@ -221,15 +217,9 @@ func TestForwardsLoopback(t *testing.T) {
 	for pattern, reached := range map[string]bool{"localhost:5432": true, "127.0.0.1:5432": true, "localhost:80": false, "[::1]:5432": false} {
 		w := newWorld(t, pattern)
 		w.at("", "127.0.0.1:5432", server(t, echo))
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := require.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 		go func() { _ = w.proxy.Forward(l, 5432) }() // it ends with the proxy
-		conn, err := net.Dial("tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := require.Must(net.Dial("tcp", l.Addr().String()))(t)
 		_, _ = io.WriteString(conn, "hello")
 		_ = conn.(*net.TCPConn).CloseWrite()
 		if got, _ := io.ReadAll(conn); (string(got) == "hello") != reached {

@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 func TestPatterns(t *testing.T) {
@@ -157,14 +159,8 @@ func TestPatternMatches(t *testing.T) {
 		{"localhost:80", "127.0.0.1:80", false},
 		{"127.0.0.1:80", "localhost:80", false},
 	} {
-		p, err := ParsePattern(c.pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
-		target, err := parseTarget(c.target)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := require.Must(ParsePattern(c.pattern))(t)
+		target := require.Must(parseTarget(c.target))(t)
 		if got := p.matches(target); got != c.want {
 			t.Errorf("%s matches %s: %v, not %v", p, target, got, c.want)
 		}

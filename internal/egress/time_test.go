@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // pipe is a connection in memory whose directions end one by one, as those of TCP do. Its
@@ -90,9 +92,7 @@ func (in *bubble) connect(sent string) net.Conn {
 	client, inside := pipe()
 	in.listener.conns <- inside
 	if sent != "" {
-		if _, err := io.WriteString(client, sent); err != nil {
-			in.Fatal(err)
-		}
+		require.Must(io.WriteString(client, sent))(in)
 	}
 	return client
 }
@@ -189,9 +189,7 @@ func TestIdleHalfClosed(t *testing.T) {
 		conn := in.connect(connectRequest)
 		established(in.T, conn)
 		_ = conn.(*duplex).CloseWrite()
-		if _, err := io.ReadAll(far); err != nil {
-			in.Fatal(err)
-		}
+		require.Must(io.ReadAll(far))(in)
 		time.Sleep(halfOpenTime - time.Second)
 		go func() { _, _ = far.Write([]byte("x")) }()
 		if got, took := lasts(conn); got != "x" || took != halfOpenTime {
@@ -223,9 +221,7 @@ func TestSlowForward(t *testing.T) {
 		conn := in.connect("POST http://api.example.com/ HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n")
 		for _, s := range []string{"b", "o", "d", "y"} {
 			time.Sleep(handshakeTime + time.Second)
-			if _, err := io.WriteString(conn, s); err != nil {
-				in.Fatal(err)
-			}
+			require.Must(io.WriteString(conn, s))(in)
 		}
 		got, took := lasts(conn)
 		if !strings.HasSuffix(got, "\r\n\r\nab") || took < 3*idleTime-3*time.Second || took > 3*idleTime {

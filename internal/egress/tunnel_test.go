@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // What is sent arrives, and the end of each direction by itself.
@@ -32,12 +34,8 @@ func TestHalfClose(t *testing.T) {
 			sent := make([]byte, 1<<20)
 			_, _ = rand.Read(sent)
 			conn := open(w)
-			if _, err := conn.Write(sent); err != nil {
-				t.Fatal(err)
-			}
-			if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
-				t.Fatal(err)
-			}
+			require.Must(conn.Write(sent))(t)
+			require.NoError(t, conn.(*net.TCPConn).CloseWrite())
 			if got, err := io.ReadAll(conn); err != nil || !bytes.Equal(got, sent) {
 				t.Errorf("%d bytes came back, and %v", len(got), err)
 			}
@@ -60,9 +58,7 @@ func TestHalfCloseByServer(t *testing.T) {
 	if hello, err := io.ReadAll(conn); err != nil || string(hello) != "hello" {
 		t.Fatalf("%q, %v", hello, err)
 	}
-	if _, err := io.WriteString(conn, "late"); err != nil {
-		t.Fatal(err)
-	}
+	require.Must(io.WriteString(conn, "late"))(t)
 	_ = conn.CloseWrite()
 	if s := <-got; s != "late" {
 		t.Errorf("the server got %q", s)
@@ -194,10 +190,7 @@ func TestClose(t *testing.T) {
 // A proxy that was closed serves no more, and closes the listener that it is given.
 func TestServeAfterClose(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := require.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	p := New(nil, Options{})
 	p.Close()
 	if err := p.Serve(l); err != nil {
@@ -211,10 +204,7 @@ func TestServeAfterClose(t *testing.T) {
 // A listener that fails is said.
 func TestServeError(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := require.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	p := New(nil, Options{Plugin: "probe"})
 	defer p.Close()
 	_ = l.Close()

@@ -69,10 +69,7 @@ func newWorld(t *testing.T, patterns ...string) *world {
 			w.events = append(w.events, e)
 		},
 	})
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := require.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	w.addr = l.Addr().String()
 	served := make(chan error, 1)
 	go func() { served <- w.proxy.Serve(l) }()
@@ -88,10 +85,7 @@ func newWorld(t *testing.T, patterns ...string) *world {
 func parse(t *testing.T, patterns ...string) (out []Pattern) {
 	t.Helper()
 	for _, s := range patterns {
-		p, err := ParsePattern(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := require.Must(ParsePattern(s))(t)
 		out = append(out, p)
 	}
 	return out
@@ -195,10 +189,7 @@ func established(t *testing.T, conn net.Conn) {
 // server runs serve for each connection to a listener on the loopback interface.
 func server(t *testing.T, serve func(conn *net.TCPConn)) net.Addr {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := require.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	var running sync.WaitGroup
 	var mu sync.Mutex
 	var open []net.Conn

@@ -6,16 +6,14 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/errorcode"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // Each code that Go programs have has one row, which says what it means.
 func TestEachCodeHasARow(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../pluginsdk/tool/error.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := require.Must(os.ReadFile("../../pluginsdk/tool/error.go"))(t)
 	rows := map[tool.Code]int{}
 	for _, r := range errorcode.Table {
 		if rows[r.Code]++; r.Meaning == "" || r.Exit == 0 {

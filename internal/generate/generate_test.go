@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // root is the repository's, as seen from this directory, where tests run.
@@ -42,21 +44,13 @@ func TestContractIsChecked(t *testing.T) {
 	t.Parallel()
 	var have strings.Builder
 	for _, name := range contract(t) {
-		text, err := os.ReadFile(filepath.Join(root, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := require.Must(os.ReadFile(filepath.Join(root, name)))(t)
 		fmt.Fprintf(&have, "%x  %s\n", sha256.Sum256(text), name)
 	}
 	if *update {
-		if err := os.WriteFile(checked, []byte(have.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(checked, []byte(have.String()), 0o600))
 	}
-	want, err := os.ReadFile(checked)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := require.Must(os.ReadFile(checked))(t)
 	for line := range strings.Lines(have.String()) {
 		if _, name, _ := strings.Cut(strings.TrimSpace(line), "  "); !strings.Contains(string(want), line) {
 			t.Errorf("%s has changed since buf checked the contract; run make generate", name)
@@ -99,10 +93,7 @@ func released(t *testing.T) []string {
 func TestIncompatibleContractIsFound(t *testing.T) {
 	t.Parallel()
 	const contract = "proto/toolhost/plugin/v1/plugin.proto"
-	text, err := os.ReadFile(filepath.Join(root, contract))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := require.Must(os.ReadFile(filepath.Join(root, contract)))(t)
 	for name, c := range map[string]struct{ old, new, finds string }{
 		"a field with another number": {"bytes arguments_json = 3;", "bytes arguments_json = 19;", "arguments_json"},
 		"a field of another type":     {"bytes arguments_json = 3;", "int64 arguments_json = 3;", "arguments_json"},

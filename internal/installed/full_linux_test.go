@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/test/fulldisk"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // A disk that fills in the middle of an install leaves everything as it was, wherever it fills.
@@ -19,9 +20,7 @@ func TestFullDisk(t *testing.T) {
 		was := tree(t, d)
 		failed := 0
 		for left := range int64(12) { // pages that are left
-			if err := fill(d, left); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, fill(d, left))
 			p, err := prepare(t, d, "1.1.0", strings.Repeat("two ", 2000))
 			if err == nil {
 				err = p.Discard()

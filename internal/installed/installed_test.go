@@ -19,17 +19,13 @@ import (
 	"github.com/toolhost/toolhost/internal/marked"
 	"github.com/toolhost/toolhost/internal/pluginpackage"
 	"github.com/toolhost/toolhost/internal/safefile"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 func opened(t *testing.T, dir string) *Dir {
 	t.Helper()
-	d, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Lock(t.Context(), "a test", func(string) {}); err != nil {
-		t.Fatal(err)
-	}
+	d := require.Must(Open(dir))(t)
+	require.NoError(t, d.Lock(t.Context(), "a test", func(string) {}))
 	t.Cleanup(func() { _ = d.Close() })
 	return d
 }
@@ -42,10 +38,7 @@ func prepare(t *testing.T, d *Dir, version, content string) (*Prepared, error) {
 		SchemaVersion: 1, Name: "sample", Version: version, Description: "Greets.", License: "Apache-2.0", Protocols: []int{1},
 		Platforms: map[string]pluginpackage.Blob{"linux/amd64": {Digest: digest.FromString(content), Size: int64(len(content))}},
 	}
-	text, err := json.Marshal(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := require.Must(json.Marshal(m))(t)
 	downloads, _ := d.Downloads()
 	if err := downloads.WriteFile("file", []byte(content), 0o600); err != nil {
 		return nil, err
@@ -102,10 +95,7 @@ func tree(t *testing.T, d *Dir) string {
 
 func versions(t *testing.T, d *Dir) (all []string, current string) {
 	t.Helper()
-	p, err := d.Plugin("sample")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := require.Must(d.Plugin("sample"))(t)
 	for _, v := range p.Versions {
 		all = append(all, v.Version)
 	}
@@ -126,9 +116,7 @@ func TestVersions(t *testing.T) {
 		t.Errorf("there are %v, and %s is served", all, current)
 	}
 	p, err := d.Plugin("sample")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	v, _ := p.Find("1.1.0")
 	kept, err := d.PrepareKept(v)
 	if err == nil {
@@ -161,26 +149,17 @@ func TestChangedFiles(t *testing.T) {
 	d := opened(t, filepath.Join(t.TempDir(), Name))
 	put(t, d, "1.0.0", "one")
 	put(t, d, "1.1.0", "two")
-	p, err := d.Plugin("sample")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := require.Must(d.Plugin("sample"))(t)
 	v, _ := p.Find("1.0.0")
 	at := d.at(contentDir, v.SHA256)
-	if err := os.WriteFile(at, []byte("bad"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(at, []byte("bad"), 0o600))
 	if _, err := d.PrepareKept(v); !errors.Is(err, marked.ErrDamaged) {
 		t.Errorf("got %v", err)
 	}
 	serves(t, d, "two")
 	served := filepath.Join(d.PluginDir(), "sample")
-	if err := os.Remove(served); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(served, []byte("mine"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(served))
+	require.NoError(t, os.WriteFile(served, []byte("mine"), 0o600))
 	if err := d.Remove("sample"); err == nil || !strings.Contains(err.Error(), "was not put there") {
 		t.Errorf("got %v", err)
 	}
@@ -213,9 +192,7 @@ func TestTwoAtOnce(t *testing.T) {
 	at := filepath.Join(t.TempDir(), Name)
 	first := opened(t, at)
 	second, err := Open(at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	err = second.Lock(ctx, "the second", func(string) { cancel() })
 	if !errors.Is(err, safefile.ErrLocked) || !errors.Is(err, context.Canceled) {
@@ -241,12 +218,8 @@ func TestLeftovers(t *testing.T) {
 	if _, err := prepare(t, d, "1.1.0", "two"); err != nil { // and then it is ended
 		t.Fatal(err)
 	}
-	if err := d.marked.Root().MkdirAll(signedDir+"/"+marked.Temporary+"x/y", 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, d.marked.Root().MkdirAll(signedDir+"/"+marked.Temporary+"x/y", 0o700))
+	require.NoError(t, d.Close())
 	d = opened(t, at)
 	serves(t, d, "one")
 	if now := tree(t, d); now != was {
@@ -259,9 +232,7 @@ func TestLeftovers(t *testing.T) {
 func TestForeign(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "mine"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "mine"), nil, 0o600))
 	if _, err := Open(dir); !errors.Is(err, marked.ErrForeign) {
 		t.Errorf("got %v", err)
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // TestParseKeepsTheText checks the order of members and the spelling of numbers and strings.
@@ -60,10 +62,7 @@ func TestSet(t *testing.T) {
 
 func TestReferences(t *testing.T) {
 	t.Parallel()
-	root, err := Parse([]byte(`{"a/b":{"~ %":[0,{"":1}]}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := require.Must(Parse([]byte(`{"a/b":{"~ %":[0,{"":1}]}}`)))(t)
 	names := []string{"a/b", "~ %", "1", ""}
 	ref := Reference(names)
 	if back, ok := Tokens(ref); ref != "#/a~1b/~0%20%25/1/" || !ok || !slices.Equal(back, names) || !Is(Follow(root, ref), "1") {
@@ -86,10 +85,7 @@ func TestWalk(t *testing.T) {
 	const text = `{"title":"root","properties":{"a":{"title":"a"},"properties":true},"items":[{"title":"b"}],"not":{"title":"c"},
 		"anyOf":[{"title":"d","items":{"title":"e"}}],"dependencies":{"x":["y"],"z":{"title":"f"}},"$defs":{"g":{"title":"g"}},
 		"const":{"title":"no"},"enum":[{"not":{"title":"no"}}],"default":{"properties":{"no":{"title":"no"}}},"unknown":{"title":"no"}}`
-	root, err := Parse([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := require.Must(Parse([]byte(text)))(t)
 	var titles []string
 	Walk(root, func(o *Object) { titles = append(titles, o.Text("title")) })
 	if got := strings.Join(titles, " "); got != "a b c e d f g root" {

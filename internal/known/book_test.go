@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/known"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -20,10 +21,7 @@ func needs(hosts ...string) *tool.Needs { return &tool.Needs{Net: hosts} }
 
 func open(t *testing.T, path string) *known.Book {
 	t.Helper()
-	b, err := known.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := require.Must(known.Open(path))(t)
 	return b
 }
 
@@ -132,9 +130,7 @@ func TestDamagedBook(t *testing.T) {
 		dir := t.TempDir()
 		path, b := filepath.Join(dir, known.FileName), open(t, dir)
 		ran(t, b, buffer, &tool.Needs{})
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		if _, err := known.Open(dir); err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: it is opened: %v", name, err)
 		}
@@ -150,9 +146,7 @@ func TestDamagedBook(t *testing.T) {
 			t.Errorf("%s: now it is %s, %v", name, now, err)
 		}
 		// Once it is mended, what was not written is.
-		if err := os.WriteFile(path, []byte(`{"/other": {"x": {"ran": true}}}`), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte(`{"/other": {"x": {"ran": true}}}`), 0o600))
 		if err := b.Reload(); err != nil {
 			t.Error(err)
 		}
@@ -173,16 +167,13 @@ func TestManyDirectories(t *testing.T) {
 	gone := func(i int) known.Plugin {
 		return known.Plugin{Dir: filepath.Join(there.Dir, fmt.Sprint("gone", i)), Name: "fs"}
 	}
-	err := b.Note(func(all known.Records) {
+	require.NoError(t, b.Note(func(all known.Records) {
 		all.Ran(there, &tool.Needs{})
 		for i := range 999 {
 			all.Ran(gone(i), nil)
 		}
 		all.Change(gone(1), func(one *known.Record) { one.Disabled = true })
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	has(t, open(t, path), gone(0), nil)
 	ran(t, b, fs, &tool.Needs{})
 	if one := b.Of(gone(0)); one.Ran || !b.Of(gone(1)).Disabled {

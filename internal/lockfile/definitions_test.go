@@ -7,20 +7,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // server is what is pinned of a server with tools.
 func server(t *testing.T, version string, defs ...tool.Definition) Entry {
 	t.Helper()
-	tools, err := Tools(defs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	digest, err := Digest(defs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tools := require.Must(Tools(defs))(t)
+	digest := require.Must(Digest(defs))(t)
 	return Entry{Identity: aaa, Definitions: digest, Version: version, Tools: tools}
 }
 
@@ -40,10 +35,7 @@ func TestServersInALock(t *testing.T) {
 	t.Parallel()
 	long := definition(func(d *tool.Definition) { d.Name, d.Description = "files.long", strings.Repeat("x", maxDefinition) })
 	l := &Lock{Plugins: map[string]Entry{"files": server(t, "1", definition(), long), "fs": {SHA256: aaa, Definitions: bbb, Version: "2"}}}
-	content, err := l.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := require.Must(l.Bytes())(t)
 	for _, want := range []string{
 		"\nfiles identity sha256:" + aaa + "\n",
 		"\n" + `files tool files.read {"description":"Reads \\u003c <a & b> \"file\".\u202e😀\n"`, `"maxLength":1.0`,

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -46,9 +47,7 @@ func TestWriteAndRead(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "toolhost.lock")
 	for _, l := range []*Lock{example(), {}, example()} { // the second replaces the first
-		if err := l.Write(path); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, l.Write(path))
 		got, err := Read(path)
 		if err != nil || len(got.Plugins) != len(l.Plugins) || len(l.Plugins) > 0 && !reflect.DeepEqual(got.Plugins, l.Plugins) {
 			t.Errorf("%+v, %v", got, err)
@@ -75,9 +74,7 @@ func TestWriteIsAtomic(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "toolhost.lock")
 	locks := []*Lock{example(), {Plugins: map[string]Entry{"fs": {SHA256: bbb, Definitions: bbb, Version: "2"}}}}
-	if err := locks[0].Write(path); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, locks[0].Write(path))
 	var writers sync.WaitGroup
 	for _, l := range locks {
 		writers.Go(func() {
@@ -101,9 +98,7 @@ func TestWriteRefuses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "toolhost.lock")
-	if err := example().Write(path); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, example().Write(path))
 	for name, l := range map[string]*Lock{
 		"a name":       {Plugins: map[string]Entry{"a b": {SHA256: aaa, Definitions: bbb, Version: ""}}},
 		"no digest":    {Plugins: map[string]Entry{"a": {SHA256: "", Definitions: bbb, Version: ""}}},
@@ -119,9 +114,7 @@ func TestWriteRefuses(t *testing.T) {
 	if tool.CodeOf(err) != tool.CodeUnavailable || !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no directory: %v", err)
 	}
-	if err := os.Mkdir(filepath.Join(dir, "taken"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "taken"), 0o700))
 	if err := example().Write(filepath.Join(dir, "taken")); err == nil {
 		t.Error("a directory is replaced")
 	}
@@ -183,10 +176,7 @@ func TestParseRefuses(t *testing.T) {
 // A lock of format 1 pins what it pinned, and is written in the newest format.
 func TestFormat1(t *testing.T) {
 	t.Parallel()
-	content, err := os.ReadFile("testdata/format1.lock")
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := require.Must(os.ReadFile("testdata/format1.lock"))(t)
 	l, err := Parse("l", content)
 	if err != nil || !reflect.DeepEqual(l, example()) {
 		t.Errorf("%+v, %v, want %+v", l, err, example())
@@ -206,9 +196,7 @@ func TestPlatforms(t *testing.T) {
 	t.Parallel()
 	const text = "format 2\nfs binary plan9/mips sha256:%s\nfs definitions sha256:%s\nfs version 1.2.0\n"
 	before, err := Parse("l", fmt.Appendf(nil, text, ccc, bbb))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if err := before.CheckListed("fs"); err != nil {
 		t.Error(err)
 	}
@@ -357,10 +345,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := l.Bytes()
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := require.Must(l.Bytes())(t)
 		back, err := Parse("l", again)
 		if err != nil || !reflect.DeepEqual(l, back) {
 			t.Errorf("%v, %v; was %v", back, err, l)

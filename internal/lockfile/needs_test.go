@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -18,10 +19,7 @@ func TestNeedsInALock(t *testing.T) {
 	t.Parallel()
 	full := &tool.Needs{Read: []string{"/a <b> &", "/é"}, Net: []string{"b.example:1", "A.example:443"}, Memory: 1 << 40, CPU: 0.5}
 	l := &Lock{Plugins: map[string]Entry{"full": declaring(full), "none": declaring(&tool.Needs{}), "mute": declaring(nil)}}
-	content, err := l.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := require.Must(l.Bytes())(t)
 	for _, want := range []string{
 		"\nfull needs " + platform + ` {"cpu":0.5,"memory":1099511627776,"net":["a.example:443","b.example:1"],"read":["/a <b> &","/é"]}` + "\n",
 		"\nmute needs " + platform + " undeclared\n", "\nnone needs " + platform + " {}\n",
@@ -109,10 +107,7 @@ func TestCheckNeeds(t *testing.T) {
 func TestNeedsElsewhere(t *testing.T) {
 	t.Parallel()
 	text := "format 2\nfs binary plan9/mips sha256:" + ccc + "\nfs needs plan9/mips {\"read\":[\"/plan9\"]}\nfs definitions sha256:" + bbb + "\nfs version 1\n"
-	before, err := Parse("l", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := require.Must(Parse("l", []byte(text)))(t)
 	if n, pinned := before.Needs("fs"); pinned {
 		t.Errorf("here %v is pinned", n)
 	}

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -15,16 +16,10 @@ func TestReadRefuses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	fifo, open, huge := filepath.Join(dir, "fifo"), filepath.Join(dir, "open"), filepath.Join(dir, "huge")
-	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, syscall.Mkfifo(fifo, 0o600))
 	for path, mode := range map[string]fs.FileMode{open: 0o666, huge: 0o644} {
-		if err := os.WriteFile(path, []byte(written), mode); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(path, mode); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte(written), mode))
+		require.NoError(t, os.Chmod(path, mode))
 	}
 	if err := os.Truncate(huge, 1<<40); err != nil { // a hole: it takes no space
 		t.Fatal(err)

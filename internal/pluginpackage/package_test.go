@@ -24,9 +24,7 @@ func sample(t *testing.T) Input {
 	dir := t.TempDir()
 	put := func(name, content string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 		return path
 	}
 	return Input{
@@ -47,18 +45,11 @@ func sample(t *testing.T) Input {
 
 func pack(t *testing.T, in Input) (*Package, string) {
 	t.Helper()
-	p, err := Build(t.Context(), in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := require.Must(Build(t.Context(), in))(t)
 	var b bytes.Buffer
-	if err := p.WriteTar(t.Context(), &b); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, p.WriteTar(t.Context(), &b))
 	path := filepath.Join(t.TempDir(), "sample.tar")
-	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, b.Bytes(), 0o600))
 	return p, path
 }
 
@@ -100,10 +91,7 @@ func TestReproducible(t *testing.T) {
 	if a, b := require.Must(os.ReadFile(path))(t), require.Must(os.ReadFile(other))(t); !bytes.Equal(a, b) || one.Digest != two.Digest {
 		t.Error("two builds differ")
 	}
-	got, err := readTar(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := require.Must(readTar(t.Context(), path))(t)
 	if got.Digest != one.Digest || !bytes.Equal(got.Text, one.Text) || got.Manifest.Definitions[0].Name != "sample.greet" || got.Signature == nil {
 		t.Errorf("read %+v", got)
 	}
@@ -120,9 +108,7 @@ func TestChangedFile(t *testing.T) {
 	t.Parallel()
 	in := sample(t)
 	p, _ := pack(t, in)
-	if err := os.WriteFile(in.Files["linux/amd64"], []byte("binary x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(in.Files["linux/amd64"], []byte("binary x"), 0o600))
 	if err := p.WriteTar(t.Context(), io.Discard); !errors.Is(err, ErrContent) {
 		t.Errorf("got %v", err)
 	}
@@ -135,10 +121,7 @@ func TestWrongContent(t *testing.T) {
 	d := require.Must(p.File("linux/amd64"))(t)
 	for _, content := range []string{"binary b", "binary", "binary a and more", ""} {
 		p.blobs = fixed(content)
-		r, err := p.Open(t.Context(), d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := require.Must(p.Open(t.Context(), d))(t)
 		if _, err := io.ReadAll(r); !errors.Is(err, ErrContent) {
 			t.Errorf("%q: %v", content, err)
 		}

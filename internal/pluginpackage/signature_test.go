@@ -19,9 +19,7 @@ import (
 func signed(t *testing.T) (*Package, minisign.PublicKey) {
 	t.Helper()
 	public, private, err := minisign.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	in := sample(t)
 	in.Sign = func(s Signed) ([]byte, error) { return Sign(private, s), nil }
 	p, _ := pack(t, in)
@@ -151,15 +149,11 @@ func TestMinisign(t *testing.T) {
 	}
 	put := func(name string, content []byte) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), content, 0o600))
 	}
 	run("-G", "-W", "-p", "k.pub", "-s", "k.key")
 	var public minisign.PublicKey
-	if err := public.UnmarshalText(require.Must(os.ReadFile(filepath.Join(dir, "k.pub")))(t)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, public.UnmarshalText(require.Must(os.ReadFile(filepath.Join(dir, "k.pub")))(t)))
 	publishers := Publishers{"acme": {Keys: []string{public.String()}, Plugins: []string{"*"}}}
 	for _, how := range []string{"-S", "-Sl"} {
 		in := sample(t)

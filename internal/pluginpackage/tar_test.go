@@ -45,19 +45,13 @@ func archive(t *testing.T, files []file) []byte {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	for _, f := range files {
-		if err := w.WriteHeader(&f.Header); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Write(f.content); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.WriteHeader(&f.Header))
+		require.Must(w.Write(f.content))(t)
 		if f.Size != int64(len(f.content)) {
 			return b.Bytes()
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Close())
 	return b.Bytes()
 }
 
@@ -70,9 +64,7 @@ func edit(t *testing.T, files []file, name string, change func(m map[string]any)
 	t.Helper()
 	i := slices.IndexFunc(files, func(f file) bool { return f.Name == name })
 	var v map[string]any
-	if err := json.Unmarshal(files[i].content, &v); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(files[i].content, &v))
 	change(v)
 	return exchange(files, i, require.Must(json.Marshal(v))(t))
 }
@@ -213,9 +205,7 @@ func TestStrangersArchive(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			at := filepath.Join(t.TempDir(), "x.tar")
-			if err := os.WriteFile(at, c.archive, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(at, c.archive, 0o600))
 			_, err := readTar(t.Context(), at)
 			fine := name == "as it is" || name == "another order"
 			if fine != (err == nil) || err != nil && !strings.Contains(err.Error(), c.want) {
@@ -241,22 +231,16 @@ func FuzzTar(f *testing.F) {
 	in := Input{Manifest: Manifest{
 		Name: "x", Version: "1.0.0", Description: "x", License: "MIT", Protocols: []int{1},
 	}, Files: map[string]string{"any": filepath.Join(f.TempDir(), "x")}}
-	if err := os.WriteFile(in.Files["any"], []byte("#!/bin/sh\n"), 0o600); err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, os.WriteFile(in.Files["any"], []byte("#!/bin/sh\n"), 0o600))
 	p := require.Must(Build(f.Context(), in))(f)
 	var b bytes.Buffer
-	if err := p.WriteTar(f.Context(), &b); err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, p.WriteTar(f.Context(), &b))
 	f.Add(b.Bytes())
 	f.Add(b.Bytes()[:3<<10])
 	f.Add(make([]byte, 1<<10))
 	f.Fuzz(func(t *testing.T, archive []byte) {
 		at := filepath.Join(t.TempDir(), "x.tar")
-		if err := os.WriteFile(at, archive, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(at, archive, 0o600))
 		tar, err := OpenTar(at)
 		if err != nil {
 			return

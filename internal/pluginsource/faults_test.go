@@ -22,6 +22,7 @@ import (
 
 	"github.com/toolhost/toolhost/internal/pluginpackage"
 	"github.com/toolhost/toolhost/internal/test/registrytest"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // size is that of the plugin's file.
@@ -47,19 +48,13 @@ func newShelf(t *testing.T) *shelf {
 	s := &shelf{t: t, text: make([]byte, size)}
 	_, _ = rand.Read(s.text)
 	at := filepath.Join(t.TempDir(), "plugin")
-	if err := os.WriteFile(at, s.text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(at, s.text, 0o600))
 	p, err := pluginpackage.Build(t.Context(), pluginpackage.Input{Manifest: pluginpackage.Manifest{
 		Name: "sample", Version: "1.2.3", Description: "Greets.", License: "Apache-2.0", Protocols: []int{1},
 	}, Files: map[string]string{"linux/amd64": at}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var b bytes.Buffer
-	if err := p.WriteTar(t.Context(), &b); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, p.WriteTar(t.Context(), &b))
 	s.file, s.root = b.Bytes(), p.Root()
 	if s.blob, err = p.File("linux/amd64"); err != nil {
 		t.Fatal(err)
@@ -81,10 +76,7 @@ func newShelf(t *testing.T) *shelf {
 		}
 	}))
 	t.Cleanup(s.Close)
-	repository, err := remote.NewRepository(strings.TrimPrefix(s.URL, "http://") + "/sample")
-	if err != nil {
-		t.Fatal(err)
-	}
+	repository := require.Must(remote.NewRepository(strings.TrimPrefix(s.URL, "http://") + "/sample"))(t)
 	repository.PlainHTTP = true
 	all := p.Descriptors()
 	for _, d := range append(all[1:len(all):len(all)], all[0]) {
@@ -96,9 +88,7 @@ func newShelf(t *testing.T) *shelf {
 			t.Fatal(err)
 		}
 	}
-	if err := repository.Tag(t.Context(), all[0], "1.2.3"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, repository.Tag(t.Context(), all[0], "1.2.3"))
 	return s
 }
 
@@ -146,10 +136,7 @@ type place struct {
 func newPlace(t *testing.T) place {
 	t.Helper()
 	dir := t.TempDir()
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := require.Must(os.OpenRoot(dir))(t)
 	t.Cleanup(func() { _ = root.Close() })
 	return place{root, dir}
 }
@@ -282,9 +269,7 @@ func TestStalled(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
 	u, err := url.Parse(s.tar())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	client := newClient(u)
 	client.Transport.(*guard).stall = 50 * time.Millisecond
 	hang := make(chan struct{})

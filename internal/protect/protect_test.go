@@ -14,10 +14,7 @@ import (
 // place makes a directory with links resolved.
 func place(t *testing.T) string {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := require.Must(filepath.EvalSymlinks(t.TempDir()))(t)
 	return dir
 }
 

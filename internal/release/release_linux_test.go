@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // A release is made twice with the same bytes, and runs in the directory that it is unpacked to: command and
@@ -20,14 +22,9 @@ func TestRelease(t *testing.T) {
 	platform := runtime.GOOS + "/" + runtime.GOARCH
 	first, second, place := t.TempDir(), t.TempDir(), t.TempDir()
 	for _, out := range []string{first, second} {
-		if err := release(out, []string{platform}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, release(out, []string{platform}))
 	}
-	sums, err := os.ReadFile(filepath.Join(first, "SHA256SUMS"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	sums := require.Must(os.ReadFile(filepath.Join(first, "SHA256SUMS")))(t)
 	again, err := os.ReadFile(filepath.Join(second, "SHA256SUMS"))
 	if err != nil || string(sums) != string(again) {
 		t.Errorf("two runs give %s and %s (%v)", sums, again, err)
@@ -48,9 +45,7 @@ func TestRelease(t *testing.T) {
 	run(place, "tar", "-xzf", filepath.Join(first, archive))
 	unpacked := filepath.Join(place, strings.TrimSuffix(archive, ".tar.gz"))
 	var tools []struct{ Name, Plugin string }
-	if err := json.Unmarshal([]byte(run(unpacked, "./toolhost", "tools", "--json")), &tools); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(run(unpacked, "./toolhost", "tools", "--json")), &tools))
 	plugins := map[string]bool{}
 	for _, x := range tools {
 		plugins[x.Plugin] = true

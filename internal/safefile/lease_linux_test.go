@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // A lease of another process, which this one stands for, is not waited for until the kernel takes it away,
@@ -16,13 +18,8 @@ import (
 func TestOpenLeased(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "toolhost.yaml")
-	if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	held, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte("x"), 0o600))
+	held := require.Must(os.Open(path))(t)
 	defer func() { _ = held.Close() }()
 	lease := func(kind int) error {
 		_, err := unix.FcntlInt(held.Fd(), unix.F_SETLEASE, kind)
@@ -51,9 +48,7 @@ func TestOpenLeased(t *testing.T) {
 	given := make(chan error, 1)
 	time.AfterFunc(leaseGrace/8, func() { given <- lease(unix.F_UNLCK) })
 	f, _, err := OpenTarget(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if err := <-given; err != nil {
 		t.Error(err)
 	}

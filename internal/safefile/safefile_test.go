@@ -10,20 +10,20 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 func TestOpen(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
-	if err := errors.Join(
+	require.NoError(t, errors.Join(
 		os.WriteFile(at("file"), []byte("content"), 0o600),
 		os.Symlink(at("file"), at("link")),
 		syscall.Mkfifo(at("fifo"), 0o600),
 		os.Mkdir(at("dir"), 0o700),
-	); err != nil {
-		t.Fatal(err)
-	}
+	))
 	for name, want := range map[string]string{
 		"file": "", "none": "no such file", "link": "it is a symbolic link", "fifo": "it is a FIFO", "dir": "it is a directory",
 	} {
@@ -47,9 +47,7 @@ func TestOpen(t *testing.T) {
 		_ = f.Close()
 	}
 	f, _, err := OpenTarget(at("link"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = f.Close() }()
 	if there, err := IsAt(at("file"), f); !there || err != nil {
 		t.Errorf("the link's target is another file: %v", err)
@@ -78,17 +76,13 @@ func TestReplaceAndCreate(t *testing.T) {
 			t.Errorf("%v, %v are left", left, err)
 		}
 	}
-	if err := Create(path, []byte("a"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Create(path, []byte("a"), 0o600))
 	has("a", 0o600)
 	if err := Create(path, []byte("b"), 0o600); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("a file is replaced: %v", err)
 	}
 	has("a", 0o600)
-	if err := Replace(path, []byte("b"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Replace(path, []byte("b"), 0o644))
 	has("b", 0o644)
 	if err := Replace(filepath.Join(path, "below"), nil, 0o644); err == nil || IsFull(err) {
 		t.Errorf("below a file: %v", err)
@@ -104,9 +98,7 @@ func TestLock(t *testing.T) {
 	open := func() *os.File {
 		t.Helper()
 		f, _, err := Open(path, os.O_RDWR|os.O_CREATE)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		t.Cleanup(func() { _ = f.Close() })
 		return f
 	}
@@ -115,19 +107,13 @@ func TestLock(t *testing.T) {
 		first, second LockMode
 		want          error
 	}{{Exclusive, Exclusive, ErrLocked}, {Exclusive, Shared, ErrLocked}, {Shared, Exclusive, ErrLocked}, {Shared, Shared, nil}} {
-		if err := Lock(a, c.first, time.Time{}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, Lock(a, c.first, time.Time{}))
 		if err := Lock(b, c.second, time.Now().Add(time.Millisecond)); !errors.Is(err, c.want) {
 			t.Errorf("shared %v, then shared %v: %v, want %v", c.first, c.second, err, c.want)
 		}
-		if err := errors.Join(Unlock(a), Unlock(b)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(Unlock(a), Unlock(b)))
 	}
-	if err := Lock(a, Exclusive, time.Time{}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Lock(a, Exclusive, time.Time{}))
 	time.AfterFunc(10*time.Millisecond, func() { _ = a.Close() })
 	if err := Lock(b, Exclusive, time.Now().Add(time.Minute)); err != nil {
 		t.Errorf("it is not locked when the holder has closed it: %v", err)

@@ -21,6 +21,8 @@ import (
 
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 var update = flag.Bool("update", false, "write docs/reference/system-calls.md")
@@ -44,10 +46,7 @@ var sorts = []struct{ list, title string }{
 // listed returns the calls that a file of this package names, by the variable that has them.
 func listed(t *testing.T, file string) map[string][]string {
 	t.Helper()
-	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parsed := require.Must(parser.ParseFile(token.NewFileSet(), file, nil, 0))(t)
 	out := map[string][]string{}
 	for _, d := range parsed.Decls {
 		general, ok := d.(*ast.GenDecl)
@@ -76,19 +75,12 @@ func listed(t *testing.T, file string) map[string][]string {
 func numbersOf(t *testing.T, arch string) map[string]uint32 {
 	t.Helper()
 	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "golang.org/x/sys").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	text, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "unix", "zsysnum_linux_"+arch+".go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	out := map[string]uint32{}
 	for _, m := range regexp.MustCompile(`(?m)^\s+(SYS_\w+)\s+= (\d+)`).FindAllStringSubmatch(string(text), -1) {
-		number, err := strconv.ParseUint(m[2], 10, 32)
-		if err != nil {
-			t.Fatal(err)
-		}
+		number := require.Must(strconv.ParseUint(m[2], 10, 32))(t)
 		out[m[1]] = uint32(number)
 	}
 	return out
@@ -168,10 +160,7 @@ func TestCallsPage(t *testing.T) {
 // machineCode runs a filter.
 func machineCode(t *testing.T, f filter) func(machine, number uint32, args ...uint32) answer {
 	t.Helper()
-	vm, err := bpf.NewVM(f.assemble())
-	if err != nil {
-		t.Fatal(err)
-	}
+	vm := require.Must(bpf.NewVM(f.assemble()))(t)
 	if raw, err := bpf.Assemble(f.assemble()); err != nil || len(raw) > 4096 {
 		t.Fatalf("%d instructions: %v", len(raw), err)
 	}
@@ -182,10 +171,7 @@ func machineCode(t *testing.T, f filter) func(machine, number uint32, args ...ui
 		for i, arg := range args {
 			binary.BigEndian.PutUint32(data[argument(i):], arg)
 		}
-		got, err := vm.Run(data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := require.Must(vm.Run(data))(t)
 		return answer(uint32(got)) //nolint:gosec // 32 bits
 	}
 }

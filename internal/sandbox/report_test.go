@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/sandbox"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 func lineOf(p *sandbox.Plan, name string) sandbox.Line {
@@ -20,9 +21,7 @@ func TestReportOfMissingFiles(t *testing.T) {
 	full := sandbox.Features{Stage: true, Privileged: true, Mounts: true, Proc: true, Network: true, Landlock: 7, Seccomp: true, Notify: true}
 	dir := t.TempDir()
 	protected := filepath.Join(dir, "protected")
-	if err := os.Mkdir(protected, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(protected, 0o700))
 	of := sandbox.Profile{Write: sandbox.Grant{List: []string{dir}}, Protected: []string{protected, filepath.Join(protected, "toolhost.lock")}}
 	if line := lineOf(sandbox.New(of, full, nil), "protected"); line.Open != "" {
 		t.Errorf("in a protected directory: %+v", line)

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 func TestPieces(t *testing.T) {
@@ -53,9 +54,7 @@ func TestJSON(t *testing.T) {
 		}
 		got := b.String()
 		var was, is any
-		if err := json.Unmarshal([]byte(in), &was); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal([]byte(in), &was))
 		if err := json.Unmarshal([]byte(got), &is); err != nil || !reflect.DeepEqual(was, is) {
 			t.Errorf("in parts of %d the value is %q, want %q, %v", size, is, was, err)
 		}

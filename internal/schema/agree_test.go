@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // dice generates random schemas and values that are related: few names, few
@@ -113,10 +115,7 @@ func TestAgreesWithV5(t *testing.T) {
 		for range 3 {
 			d.keyword(root, 2)
 		}
-		text, err := json.Marshal(root)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := require.Must(json.Marshal(root))(t)
 		s, err := CompileOutput(text)
 		if err != nil {
 			if !strings.Contains(err.Error(), "never ends") && !strings.Contains(err.Error(), "does not compile") {
@@ -127,10 +126,7 @@ func TestAgreesWithV5(t *testing.T) {
 		compiled++
 		v5 := asWritten(s)
 		for range 10 {
-			value, err := json.Marshal(d.value(3))
-			if err != nil {
-				t.Fatal(err)
-			}
+			value := require.Must(json.Marshal(d.value(3)))(t)
 			if s.fits(string(value)) {
 				plain++
 			}

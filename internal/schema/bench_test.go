@@ -3,6 +3,8 @@ package schema
 import (
 	"encoding/json"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 const benchSchema = `{
@@ -43,9 +45,7 @@ func BenchmarkParse(b *testing.B) {
 	raw := []byte(`{"path": "internal/schema/parse.go", "limit": 20, "recursive": true}`)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := parse(raw, maxValueLevels, nil); err != nil {
-			b.Fatal(err)
-		}
+		require.Must(parse(raw, maxValueLevels, nil))(b)
 	}
 }
 
@@ -53,8 +53,6 @@ func BenchmarkCompile(b *testing.B) {
 	raw := json.RawMessage(benchSchema)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := CompileInput(raw); err != nil {
-			b.Fatal(err)
-		}
+		require.Must(CompileInput(raw))(b)
 	}
 }

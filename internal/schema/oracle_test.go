@@ -12,6 +12,7 @@ import (
 	google "github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/toolhost/toolhost/internal/test/binaries"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // oracle is an independent validator. It validates a value, or reports that it
@@ -42,13 +43,8 @@ func newV6(t testing.TB) func(schema, value string) string {
 	return func(schema, value string) string {
 		mu.Lock()
 		defer mu.Unlock()
-		if err := json.NewEncoder(in).Encode(map[string]string{"schema": schema, "value": value}); err != nil {
-			t.Fatal(err)
-		}
-		verdict, err := out.ReadString('\n')
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.NewEncoder(in).Encode(map[string]string{"schema": schema, "value": value}))
+		verdict := require.Must(out.ReadString('\n'))(t)
 		return strings.TrimSpace(verdict)
 	}
 }
@@ -232,27 +228,19 @@ func FuzzOracles(f *testing.F) {
 		for range 1 + d.IntN(3) {
 			d.keyword(root, 2)
 		}
-		body, err := json.Marshal(root)
-		if err != nil {
-			t.Fatal(err)
-		}
+		body := require.Must(json.Marshal(root))(t)
 		text := ofDraft(string(body), factDrafts[draft])
 		s, err := CompileOutput(json.RawMessage(text))
 		if err != nil {
 			return
 		}
 		for range 6 {
-			value, err := json.Marshal(d.value(3))
-			if err != nil {
-				t.Fatal(err)
-			}
+			value := require.Must(json.Marshal(d.value(3)))(t)
 			fits := s.Check(t.Context(), value) == nil
 			if s.fits(string(value)) && !fits {
 				t.Fatalf("%s\nwith %s\nfits as text, and not", text, value)
 			}
-			if err := disagreement(oracles, draft, text, string(value), fits); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, disagreement(oracles, draft, text, string(value), fits))
 		}
 	})
 }

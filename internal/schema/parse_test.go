@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 func TestParseRefuses(t *testing.T) {
@@ -98,10 +100,7 @@ func TestParse(t *testing.T) {
 func TestParseCopies(t *testing.T) {
 	t.Parallel()
 	raw := []byte(`{"key":"value"}`)
-	v, err := parse(raw, maxValueLevels, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := require.Must(parse(raw, maxValueLevels, nil))(t)
 	clear(raw)
 	if got := v.(map[string]any)["key"]; got != "value" {
 		t.Errorf("got %q after the buffer was cleared", got)
@@ -160,9 +159,7 @@ func FuzzParse(f *testing.F) {
 		var want any
 		d := json.NewDecoder(bytes.NewReader(raw))
 		d.UseNumber()
-		if err := d.Decode(&want); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, d.Decode(&want))
 		if !reflect.DeepEqual(got, want) {
 			t.Fatalf("%q: %#v, encoding/json has %#v", raw, got, want)
 		}

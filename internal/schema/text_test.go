@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // fits returns the verdict of the text judge.
@@ -96,17 +98,12 @@ func TestFitsTextAgreesWithV5(t *testing.T) {
 			"additionalProperties": d.IntN(4) == 0,
 			"$defs":                map[string]any{"x": x},
 		}
-		text, err := json.Marshal(root)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := require.Must(json.Marshal(root))(t)
 		s := mustInput(t, string(text))
 		v5 := asWritten(s)
 		for range 20 {
 			value, err := json.Marshal(map[string]any{"a": d.value(2), pick(d, "b", "b", "b", "c"): d.scalar()})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			compareWithV5(t, s, v5, string(value))
 			if s.Check(t.Context(), value) == nil {
 				fit++
@@ -127,9 +124,7 @@ func TestFitsTextAllocatesNothing(t *testing.T) { //nolint:paralleltest // other
 	s := mustInput(t, benchSchema)
 	raw := []byte(`{"path":"` + strings.Repeat("x", 1<<16) + `","limit":20}`)
 	if n := testing.AllocsPerRun(100, func() {
-		if err := s.Check(t.Context(), raw); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.Check(t.Context(), raw))
 	}); n > 0 {
 		t.Errorf("%v allocations, want none", n)
 	}

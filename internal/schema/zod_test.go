@@ -4,24 +4,21 @@ import (
 	"encoding/json"
 	"os"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // TestZod checks that the schemas that an honest generator makes are accepted, and judge
 // values as the generator does. testdata/zod.mjs made them.
 func TestZod(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("testdata/zod.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := require.Must(os.ReadFile("testdata/zod.json"))(t)
 	var corpus []struct {
 		Name      string
 		Schema    json.RawMessage
 		Good, Bad []json.RawMessage
 	}
-	if err := json.Unmarshal(text, &corpus); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(text, &corpus))
 	refused := 0
 	for _, c := range corpus {
 		s, err := CompileInput(c.Schema)

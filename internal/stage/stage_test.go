@@ -13,19 +13,15 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/toolhost/toolhost/internal/stage"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // run starts the program of a list, and returns what it printed.
 func run(t *testing.T, args []string, list func(p *stage.Program, report int), received func(int)) (string, error) {
 	t.Helper()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdin, err := os.Open(os.DevNull)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	stdin := require.Must(os.Open(os.DevNull))(t)
 	defer func() { _ = stdin.Close() }()
 	cmd := exec.Command("given", args...)
 	cmd.Env = []string{"WORD=environment"}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/state"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 type counts map[string]int
@@ -39,10 +40,7 @@ func TestUpdate(t *testing.T) {
 	if got, err := file.Read(); got["n"] != 16 || err != nil {
 		t.Errorf("%v, %v, want 16", got, err)
 	}
-	info, err := os.Stat(file.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := require.Must(os.Stat(file.Path))(t)
 	refusal := errors.New("no")
 	if err := file.Update(func(c *counts) error { (*c)["n"] = 0; return refusal }); err != refusal { //nolint:errorlint // it is to be the same
 		t.Errorf("change's error comes back as %v", err)
@@ -65,9 +63,7 @@ func TestDamaged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "damaged.json")
 	file := state.File[counts]{Path: path}
 	for name, content := range map[string]string{"cut": `{"n": 1`, "empty": "", "huge": `{"n": 1}` + strings.Repeat(" ", state.MaxSize)} {
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 		if got, err := file.Read(); err == nil || !strings.Contains(err.Error(), path) || got != nil {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}

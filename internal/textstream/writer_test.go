@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // What is taken is what was written, whatever the pieces, and it is UTF-8; what a sink gets is how
@@ -26,9 +28,7 @@ func FuzzWriter(f *testing.F) {
 		}}}
 		for rest := b; len(rest) > 0; {
 			n := min(len(rest), int(step)+1)
-			if err := s.Writer().Write(rest[:n]); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, s.Writer().Write(rest[:n]))
 			if rest = rest[n:]; len(rest)%3 == 0 {
 				more := int(window) - open
 				open += more
@@ -70,9 +70,7 @@ func TestWriterIsFull(t *testing.T) {
 	var s Slot
 	half := strings.Repeat("x", Max/2)
 	for range 2 {
-		if err := s.Writer().WriteString(half); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.Writer().WriteString(half))
 	}
 	if err := s.Writer().WriteString("x"); !errors.Is(err, ErrFull) {
 		t.Errorf("beyond the bound: %v", err)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/internal/tree"
 )
 
@@ -17,19 +18,12 @@ import (
 func made(t *testing.T, above string, files ...string) (string, fs.FileInfo) {
 	t.Helper()
 	dir := filepath.Join(above, "made")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(dir, 0o700))
 	for _, name := range files {
 		path := filepath.Join(dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, nil, 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, nil, 0o600)))
 	}
-	info, err := os.Lstat(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := require.Must(os.Lstat(dir))(t)
 	return dir, info
 }
 
@@ -41,9 +35,7 @@ func isThere(path string) bool {
 func TestRemove(t *testing.T) {
 	t.Parallel()
 	outside := t.TempDir()
-	if err := os.WriteFile(filepath.Join(outside, "kept"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(outside, "kept"), nil, 0o600))
 	names := []string{"a/b/c", "d/e"}
 	for i := range 1000 { // more than are read at a time
 		names = append(names, "many/"+strconv.Itoa(i))
@@ -67,16 +59,12 @@ func TestRemoveOfAnother(t *testing.T) {
 	t.Parallel()
 	above := t.TempDir()
 	dir, info := made(t, above)
-	if err := os.Rename(dir, filepath.Join(above, "moved")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Rename(dir, filepath.Join(above, "moved")))
 	other, _ := made(t, above, "kept")
 	if err := tree.Remove(t.Context(), dir, info); err == nil || !isThere(filepath.Join(other, "kept")) {
 		t.Errorf("another directory was removed: %v", err)
 	}
-	if err := errors.Join(os.Rename(dir, filepath.Join(above, "other")), os.Symlink("other", dir)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(os.Rename(dir, filepath.Join(above, "other")), os.Symlink("other", dir)))
 	if err := tree.Remove(t.Context(), dir, info); err == nil || !isThere(filepath.Join(above, "other", "kept")) {
 		t.Errorf("a link was followed: %v", err)
 	}
@@ -92,9 +80,7 @@ func TestRemoveEndsWithItsContext(t *testing.T) {
 		t.Errorf("it goes on after its end: %v", err)
 	}
 	deep := strings.Repeat("d/", 200)
-	if err := os.MkdirAll(filepath.Join(dir, deep), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, deep), 0o700))
 	if err := tree.Remove(t.Context(), dir, info); err == nil || !strings.Contains(err.Error(), "one in the other") {
 		t.Errorf("200 levels: %v", err)
 	}

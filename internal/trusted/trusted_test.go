@@ -9,18 +9,15 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/internal/trusted"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 func write(t *testing.T, path string, mode fs.FileMode) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte("content"), mode); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(path, mode); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte("content"), mode))
+	require.NoError(t, os.Chmod(path, mode))
 }
 
 func TestRead(t *testing.T) {
@@ -52,12 +49,8 @@ func refused(t *testing.T, path string, code tool.Code, reason string) {
 
 func mkdir(t *testing.T, path string, mode fs.FileMode) {
 	t.Helper()
-	if err := os.Mkdir(path, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(path, mode); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(path, 0o700))
+	require.NoError(t, os.Chmod(path, mode))
 }
 
 func TestReadWhatOthersMayWrite(t *testing.T) {
@@ -77,16 +70,12 @@ func TestReadWhatOthersMayWrite(t *testing.T) {
 
 	// A link is as safe as both ends of it.
 	link := filepath.Join(dir, "link")
-	if err := os.Symlink(filepath.Join(open, "file"), link); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink(filepath.Join(open, "file"), link))
 	refused(t, link, tool.CodePermissionDenied, "chmod go-w "+open)
 	safe := filepath.Join(dir, "safe")
 	write(t, safe, 0o644)
 	for at, ok := range map[string]bool{filepath.Join(dir, "fine"): true, filepath.Join(open, "link"): false} {
-		if err := os.Symlink(safe, at); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Symlink(safe, at))
 		if _, err := trusted.Read(at, 100); (err == nil) != ok {
 			t.Errorf("a link at %s: %v", at, err)
 		}
@@ -105,9 +94,7 @@ func TestReadInSticky(t *testing.T) {
 	if os.Geteuid() != 0 {
 		return // only root can give a file to another user
 	}
-	if err := os.Chown(path, 12345, 12345); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chown(path, 12345, 12345))
 	if _, err := trusted.Read(path, 100); tool.CodeOf(err) != tool.CodePermissionDenied {
 		t.Errorf("another user's file: %v", err)
 	}
@@ -117,20 +104,14 @@ func TestReadSpecial(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	fifo := filepath.Join(dir, "fifo")
-	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, syscall.Mkfifo(fifo, 0o600))
 	refused(t, fifo, tool.CodeUnavailable, "a FIFO")
 	refused(t, "/dev/null", tool.CodeUnavailable, "a device")
 	link := filepath.Join(dir, "link")
-	if err := os.Symlink(fifo, link); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink(fifo, link))
 	refused(t, link, tool.CodeUnavailable, "a FIFO")
 	loop := filepath.Join(dir, "loop")
-	if err := os.Symlink(loop, loop); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink(loop, loop))
 	refused(t, loop, tool.CodeUnavailable, "too many")
 }
 
@@ -139,9 +120,7 @@ func TestReadSpecial(t *testing.T) {
 func TestReadDanglingLink(t *testing.T) {
 	t.Parallel()
 	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(link+"-target", link); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink(link+"-target", link))
 	refused(t, link, tool.CodeUnavailable, "a file that is not there")
 	if _, err := trusted.Read(link, 100); errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("it counts as a missing file: %v", err)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -21,9 +22,7 @@ type args = workspacetest.Args
 func start(t *testing.T) plugin {
 	t.Helper()
 	b, root := newBuffers(), t.TempDir()
-	if err := b.current.Set(root); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.current.Set(root))
 	t.Cleanup(func() {
 		if ws, err := b.current.Get(); err == nil {
 			_ = ws.Close()
@@ -34,10 +33,7 @@ func start(t *testing.T) plugin {
 
 func TestDefinitions(t *testing.T) {
 	t.Parallel()
-	defs, err := start(t).List(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	defs := require.Must(start(t).List(t.Context()))(t)
 	want := []struct {
 		name       string
 		safety     tool.Safety
@@ -67,9 +63,7 @@ func TestDefinitions(t *testing.T) {
 				Type        any
 			}
 		}
-		if err := json.Unmarshal(d.InputSchema, &s); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal(d.InputSchema, &s))
 		var arguments []string
 		for name, p := range s.Properties {
 			arguments = append(arguments, name)

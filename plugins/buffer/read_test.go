@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/plugins/internal/lines"
 	"github.com/toolhost/toolhost/plugins/internal/truncate"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -137,9 +138,7 @@ func TestSessionsHaveBuffersOfTheirOwn(t *testing.T) {
 	// A call without a session leaves nothing to others like it.
 	p.As("").WantText(t, "read_file", args{"path": "a"}, "a\n")
 	p.As("").WantFailure(t, "read_buffer", args{}, none)
-	if err := os.Remove(filepath.Join(p.Root, "c")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(filepath.Join(p.Root, "c")))
 	p.As("1").WantFailure(t, "read_buffer", args{}, "not found: c")
 }
 

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 	"golang.org/x/sys/unix"
 )
@@ -11,9 +12,7 @@ import (
 func TestNamedPipesAreNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	if err := unix.Mkfifo(filepath.Join(p.Root, "pipe"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, unix.Mkfifo(filepath.Join(p.Root, "pipe"), 0o644))
 	workspacetest.Promptly(t, func() {
 		for name, arguments := range map[string]args{
 			"read_file": {"path": "pipe"}, "read_buffer": {"buffer": "pipe"}, "search_in_buffer": {"buffer": "pipe", "pattern": "x"},

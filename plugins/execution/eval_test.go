@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/plugins/execution/internal/form"
 	"github.com/toolhost/toolhost/plugins/execution/internal/target"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -306,10 +307,7 @@ func TestNoToolchain(t *testing.T) {
 
 func TestDefinitions(t *testing.T) {
 	t.Parallel()
-	defs, err := sharedShop(t).List(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	defs := require.Must(sharedShop(t).List(t.Context()))(t)
 	want := []struct {
 		name       string
 		safety     tool.Safety
@@ -343,10 +341,7 @@ func TestCanceledCall(t *testing.T) {
 	if err := p.abandon(t, ready, "eval_form", args{"form": form}); tool.CodeOf(err) != tool.CodeCanceled {
 		t.Fatalf("got %v", err)
 	}
-	temp, err := os.ReadFile(ready)
-	if err != nil {
-		t.Fatal(err)
-	}
+	temp := require.Must(os.ReadFile(ready))(t)
 	if _, err := os.Stat(filepath.Dir(string(temp))); !os.IsNotExist(err) {
 		t.Errorf("%s is still there: %v", filepath.Dir(string(temp)), err)
 	}

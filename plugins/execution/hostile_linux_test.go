@@ -120,9 +120,7 @@ func TestDescriptors(t *testing.T) {
 		}
 	}
 	var own unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NPROC, &own); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NPROC, &own))
 	out = p.must(t, "var l syscall.Rlimit\nerr := syscall.Getrlimit(6, &l) // RLIMIT_NPROC\nfmt.Print(l.Max, err)")
 	if want := fmt.Sprint(own.Cur-min(64, own.Cur/4)) + " <nil>"; own.Cur != unix.RLIM_INFINITY && out.Stdout != want {
 		t.Errorf("the limit of processes: %s, want %s", out.Stdout, want)
@@ -152,9 +150,7 @@ func TestBox(t *testing.T) {
 		t.Skip("this system has no Landlock or no seccomp")
 	}
 	outside := filepath.Join(t.TempDir(), "outside")
-	if err := os.WriteFile(outside, []byte("secret"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(outside, []byte("secret"), 0o600))
 	const second = "second := func(_ any, err error) error { return err }\n"
 	// In one program, since linking is what takes the time.
 	attempts := []string{

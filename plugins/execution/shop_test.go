@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 )
 
@@ -65,9 +66,7 @@ func sharedShop(t testing.TB) plugin {
 	t.Helper()
 	shared.once.Do(func() {
 		dir, err := os.MkdirTemp("", "shop")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if dir, err = filepath.EvalSymlinks(dir); err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/plugins/internal/workspace"
 	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -21,9 +22,7 @@ func start(t *testing.T) plugin {
 	t.Helper()
 	root := t.TempDir()
 	current := &workspace.Current{}
-	if err := current.Set(root); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, current.Set(root))
 	t.Cleanup(func() {
 		if ws, err := current.Get(); err == nil {
 			_ = ws.Close()
@@ -34,10 +33,7 @@ func start(t *testing.T) plugin {
 
 func TestDefinitions(t *testing.T) {
 	t.Parallel()
-	defs, err := start(t).List(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	defs := require.Must(start(t).List(t.Context()))(t)
 	want := []struct {
 		name       string
 		safety     tool.Safety
@@ -80,9 +76,7 @@ func wantSchema(t *testing.T, d tool.Definition, required string) {
 		AdditionalProperties *bool
 		Properties           map[string]struct{ Description, Pattern string }
 	}
-	if err := json.Unmarshal(d.InputSchema, &s); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(d.InputSchema, &s))
 	if s.Required == nil {
 		s.Required = []string{}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -112,9 +113,7 @@ func TestReadLargeFiles(t *testing.T) {
 	p := start(t)
 	p.WriteFile(t, "large", "text at the start")
 	const size = maxRead + 100
-	if err := os.Truncate(filepath.Join(p.Root, "large"), size); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Truncate(filepath.Join(p.Root, "large"), size))
 	p.WantFailure(t, "fs.read", args{"path": "large"},
 		"large: the file has 33554532 bytes and one call returns at most 33554432 (read it in parts with offset and limit)")
 	if got := p.Must(t, "fs.read", args{"path": "large", "limit": 4}).Text(); got != "text" {
@@ -150,10 +149,7 @@ func TestReadEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	p := start(t)
 	p.WriteFile(t, "file", "content")
-	f, err := os.Open(filepath.Join(p.Root, "file"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := require.Must(os.Open(filepath.Join(p.Root, "file")))(t)
 	defer func() { _ = f.Close() }()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -203,9 +199,7 @@ func TestReadLines(t *testing.T) {
 func TestReadDoesNotWaitForAPipe(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	if err := unix.Mkfifo(filepath.Join(p.Root, "pipe"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, unix.Mkfifo(filepath.Join(p.Root, "pipe"), 0o644))
 	workspacetest.Promptly(t, func() {
 		p.WantFailure(t, "fs.read", args{"path": "pipe"}, "pipe is a named pipe, not a regular file")
 		p.WantFailure(t, "fs.write", args{"path": "pipe", "content": ""}, "pipe is a named pipe, not a regular file")

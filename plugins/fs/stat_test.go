@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 )
 
@@ -18,12 +19,8 @@ func TestStat(t *testing.T) {
 	p.Symlink(t, "../outside", "out")
 	when := time.Date(2020, 2, 3, 4, 5, 6, 0, time.UTC)
 	file := filepath.Join(p.Root, "dir", "file")
-	if err := os.Chtimes(file, when, when); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(file, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chtimes(file, when, when))
+	require.NoError(t, os.Chmod(file, 0o600))
 	for path, want := range map[string]statOut{
 		"./dir/file": {Path: "dir/file", Kind: "file", Size: 5, Mode: "0600"},
 		"link/file":  {Path: "link/file", Kind: "file", Size: 5, Mode: "0600"},

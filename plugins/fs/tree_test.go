@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/plugins/internal/workspace"
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -88,9 +89,7 @@ func TestDelete(t *testing.T) {
 	p.WriteFile(t, "a", "one\n")
 	p.WriteFile(t, "dir/b", "two")
 	p.WriteFile(t, "fixed", "")
-	if err := os.Chmod(filepath.Join(p.Root, "fixed"), 0o444); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chmod(filepath.Join(p.Root, "fixed"), 0o444))
 	p.Symlink(t, "dir", "link")
 	for path, want := range map[string]string{
 		"dir": "dir is not empty (delete what is in it first)", "fixed": "read-only", "gone": "not found: gone",

@@ -56,13 +56,9 @@ func opened(t *testing.T) (*host.Host, string, *lines) {
 	t.Helper()
 	root, log := t.TempDir(), &lines{}
 	h, err := host.New(host.WithRoot(root), host.WithLogger(hclog.New(&hclog.LoggerOptions{Output: log, Level: hclog.Debug})))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = h.Close(context.Background()) })
-	if _, err := h.Load(t.Context(), os.Args[0]); err != nil {
-		t.Fatal(err)
-	}
+	require.Must(h.Load(t.Context(), os.Args[0]))(t)
 	return h, root, log
 }
 
@@ -179,9 +175,7 @@ func TestPluginHasASessionForEach(t *testing.T) {
 func TestPluginGrows(t *testing.T) {
 	t.Parallel()
 	h, _, _ := opened(t)
-	if _, err := h.Session().Execute(t.Context(), tool.Call{Name: "grow"}); err != nil {
-		t.Fatal(err)
-	}
+	require.Must(h.Session().Execute(t.Context(), tool.Call{Name: "grow"}))(t)
 	require.Eventually(t, "the host has the tools that there are now", func() bool {
 		_, grown := h.Get("grown")
 		_, there := h.Get("wipe")
@@ -200,10 +194,7 @@ func TestPluginIsAProvider(t *testing.T) {
 				return nil, total{int64(in.A + in.B)}, nil
 			})
 		mcp.AddTool(s, &mcp.Tool{Name: "ask", Description: "Asks.", Annotations: safe}, ask)
-		p, err := mcpplugin.Plugin(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := require.Must(mcpplugin.Plugin(s))(t)
 		return p.Set
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -152,10 +153,7 @@ func TestClone(t *testing.T) {
 
 func TestDefinitionJSON(t *testing.T) {
 	t.Parallel()
-	b, err := json.Marshal(full())
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := require.Must(json.Marshal(full()))(t)
 	for _, want := range []string{
 		`"safety":"cautious"`, `"timeout":"1m30s"`, `"input_schema":{"type":"object"}`, `"period":"1m0s"`,
 	} {

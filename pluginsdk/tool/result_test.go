@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -53,10 +54,7 @@ func TestResultJSON(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b, err := json.Marshal(c.r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := require.Must(json.Marshal(c.r))(t)
 			if string(b) != c.want {
 				t.Errorf("%s, want %s", b, c.want)
 			}

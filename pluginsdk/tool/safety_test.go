@@ -3,6 +3,7 @@ package tool_test
 import (
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -33,10 +34,7 @@ func TestSafetyOrder(t *testing.T) {
 		if !s.Valid() {
 			t.Errorf("%v is not valid", s)
 		}
-		b, err := s.MarshalText()
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := require.Must(s.MarshalText())(t)
 		var back tool.Safety
 		if err := back.UnmarshalText(b); err != nil || back != s {
 			t.Errorf("%v decoded as %v, %v", s, back, err)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -20,10 +21,7 @@ func fine(context.Context, tool.Call) (tool.Result, error) { return tool.Text("f
 
 func newSet(t *testing.T, tools ...tool.Tool) *tool.Set {
 	t.Helper()
-	s, err := tool.NewSet(tools...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := require.Must(tool.NewSet(tools...))(t)
 	return s
 }
 
@@ -32,10 +30,7 @@ func TestSetList(t *testing.T) {
 	in := []tool.Tool{named("b", fine), named("a", fine), named("B", fine), named("a.b", fine)}
 	s := newSet(t, in...)
 	in[0].Categories[0] = "changed" // after NewSet has copied it
-	first, err := s.List(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := require.Must(s.List(t.Context()))(t)
 	var got []string
 	for _, d := range first {
 		got = append(got, d.Name)
@@ -195,10 +190,7 @@ func TestSetChanges(t *testing.T) {
 	}
 	changes := set.Changes()
 	listed := func() (out []string) {
-		defs, err := set.List(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		defs := require.Must(set.List(t.Context()))(t)
 		for _, d := range defs {
 			out = append(out, d.Name+": "+d.Description)
 		}
@@ -212,9 +204,7 @@ func TestSetChanges(t *testing.T) {
 		{func() error { return set.Put(answers("b", "two")) }, []string{"a: Answers one.", "b: Answers two."}},
 		{func() error { set.Remove("a", "unknown"); return nil }, []string{"b: Answers two."}},
 	} {
-		if err := step.do(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, step.do())
 		<-changes
 		if got := listed(); !slices.Equal(got, step.want) {
 			t.Errorf("tools %q, want %q", got, step.want)
@@ -229,9 +219,7 @@ func TestSetChanges(t *testing.T) {
 	if _, err := set.Execute(t.Context(), tool.Call{Name: "a"}); !errors.Is(err, tool.ErrNotFound) {
 		t.Errorf("a tool that is gone: %v", err)
 	}
-	if err := set.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, set.Close(t.Context()))
 	if _, open := <-changes; open {
 		t.Error("the channel is open after Close")
 	}

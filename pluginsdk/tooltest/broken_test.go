@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -186,10 +187,7 @@ func TestBroken(t *testing.T) {
 	if os.Getenv(brokenEnv) != "" {
 		t.Skip("this process runs TestTry")
 	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := require.Must(os.Executable())(t)
 	for check := range broken() {
 		t.Run(check, func(t *testing.T) {
 			t.Parallel()
@@ -210,10 +208,7 @@ func TestTry(t *testing.T) {
 		t.Skip("run by TestBroken")
 	}
 	Run(t, func(t *testing.T) tool.Provider {
-		set, err := tool.NewSet(append(Fixture(), own())...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		set := require.Must(tool.NewSet(append(Fixture(), own())...))(t)
 		own := *b
 		own.Provider = set
 		return &own

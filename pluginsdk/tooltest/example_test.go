@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/tooltest"
 )
@@ -17,10 +18,7 @@ import (
 func ExampleRun() { //nolint:testableexamples // it needs a *testing.T
 	_ = func(t *testing.T) {
 		tooltest.Run(t, func(t *testing.T) tool.Provider {
-			set, err := tool.NewSet(tooltest.Fixture()...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			set := require.Must(tool.NewSet(tooltest.Fixture()...))(t)
 			return set
 		})
 	}
@@ -64,10 +62,7 @@ func ExampleFixture() {
 // A test that fails if the definitions of a plugin change, and writes them with TOOLTEST_UPDATE=1.
 func ExampleGolden() { //nolint:testableexamples // it needs a *testing.T
 	_ = func(t *testing.T) {
-		set, err := tool.NewSet(tooltest.Fixture()...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		set := require.Must(tool.NewSet(tooltest.Fixture()...))(t)
 		tooltest.Golden(t, set, "testdata/tools.json")
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/sample"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -48,10 +49,7 @@ func TestOwnTools(t *testing.T) {
 	exact.Name = "own.exact"
 	exact.InputSchema = tool.Schema(`{"type":"object","properties":{"a":{"type":"integer"},"id":{"type":"string","pattern":"^[A-Z]{3}[0-9]$"}},"required":["a","id"]}`)
 	Run(t, func(t *testing.T) tool.Provider {
-		set, err := tool.NewSet(own(), harm, exact)
-		if err != nil {
-			t.Fatal(err)
-		}
+		set := require.Must(tool.NewSet(own(), harm, exact))(t)
 		return set
 	}, tool.Call{Name: "own.exact", Arguments: json.RawMessage(`{"a":1,"id":"ABC1"}`)})
 }
@@ -138,10 +136,7 @@ func TestOwnQuestions(t *testing.T) {
 	}
 	t.Run("suite", func(t *testing.T) {
 		Run(t, func(t *testing.T) tool.Provider {
-			set, err := tool.NewSet(asks)
-			if err != nil {
-				t.Fatal(err)
-			}
+			set := require.Must(tool.NewSet(asks))(t)
 			return set
 		})
 	})

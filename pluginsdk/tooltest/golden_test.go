@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tooltest"
 )
@@ -58,13 +59,8 @@ func TestGolden(t *testing.T) {
 	if n := strings.Count(got, "\n"); n > 25 {
 		t.Errorf("%d lines for two:\n%s", n, got)
 	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(text), "\n", "\r\n")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	text := require.Must(os.ReadFile(file))(t)
+	require.NoError(t, os.WriteFile(file, []byte(strings.ReplaceAll(string(text), "\n", "\r\n")), 0o600))
 	if got := golden("Does.", "5"); got != "" {
 		t.Errorf("other ends of lines: %s", got)
 	}

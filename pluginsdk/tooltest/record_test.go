@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/tooltest"
@@ -18,10 +19,7 @@ import (
 
 func newSet(t *testing.T, tools ...tool.Tool) *tool.Set {
 	t.Helper()
-	set, err := tool.NewSet(tools...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := require.Must(tool.NewSet(tools...))(t)
 	return set
 }
 
@@ -68,10 +66,7 @@ func TestRecordAndReplay(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "sub", "service.json")
 	recorder := tooltest.Record(service(t), file)
-	defs, err := recorder.List(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	defs := require.Must(recorder.List(t.Context()))(t)
 	calls := []tool.Call{
 		request("login", `{"user":"ann","token":"s3cret"}`), request("count", `{"n":10}`), request("count", `{"n":10}`),
 		request("fail", `{"n":0}`), request("fail", `{"n":1}`), request("fail", `{"n":0}`),
@@ -93,10 +88,7 @@ func TestRecordAndReplay(t *testing.T) {
 		return ends
 	}
 	want := run(recorder)
-	previewed, err := recorder.(tool.Previewer).Preview(t.Context(), request("count", `{"n":3}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	previewed := require.Must(recorder.(tool.Previewer).Preview(t.Context(), request("count", `{"n":3}`)))(t)
 	if _, err := recorder.Execute(t.Context(), request("none", `{}`)); tool.CodeOf(err) != tool.CodeNotFound {
 		t.Errorf("an unknown tool: %v", err)
 	}
@@ -104,19 +96,14 @@ func TestRecordAndReplay(t *testing.T) {
 	cancel()
 	_, _ = recorder.Execute(gone, request("count", `{"n":99}`))
 	for range 2 {
-		if err := recorder.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, recorder.Close(t.Context()))
 	}
 	text, err := os.ReadFile(file)
 	if err != nil || strings.Contains(string(text), "s3cret") || strings.Contains(string(text), "none") || strings.Contains(string(text), "99") {
 		t.Fatalf("%v\n%s", err, text)
 	}
 
-	p, err := tooltest.Replay(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := require.Must(tooltest.Replay(file))(t)
 	if again, err := p.List(t.Context()); err != nil || !reflect.DeepEqual(again, defs) {
 		t.Errorf("the definitions: %v\n%+v\n%+v", err, again, defs)
 	}
@@ -157,17 +144,10 @@ func TestReplayKeepsTheContract(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "service.json")
 	recorder := tooltest.Record(service(t), file)
 	call := request("count", `{"n":1}`)
-	if _, err := recorder.Execute(t.Context(), call); err != nil {
-		t.Fatal(err)
-	}
-	if err := recorder.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.Must(recorder.Execute(t.Context(), call))(t)
+	require.NoError(t, recorder.Close(t.Context()))
 	tooltest.Run(t, func(t *testing.T) tool.Provider {
-		p, err := tooltest.Replay(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := require.Must(tooltest.Replay(file))(t)
 		return p
 	}, call)
 }
@@ -180,16 +160,9 @@ func TestRecordKeepsTheContract(t *testing.T) {
 	})
 	file := filepath.Join(t.TempDir(), "content.json")
 	recorder := tooltest.Record(newSet(t, tooltest.Fixture()...), file)
-	if _, err := recorder.Execute(t.Context(), request(tooltest.ContentTool, "")); err != nil {
-		t.Fatal(err)
-	}
-	if err := recorder.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	p, err := tooltest.Replay(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.Must(recorder.Execute(t.Context(), request(tooltest.ContentTool, "")))(t)
+	require.NoError(t, recorder.Close(t.Context()))
+	p := require.Must(tooltest.Replay(file))(t)
 	for range 2 {
 		got, err := p.Execute(t.Context(), request(tooltest.ContentTool, "{}"))
 		if err != nil || !reflect.DeepEqual(got, tooltest.Content()) {
@@ -213,9 +186,7 @@ func TestReplayRefuses(t *testing.T) {
 		`{"calls":[{"tool":"a","result":{"content":[{"type":"x"}]}}]}`: "is not a recording",
 	} {
 		file := filepath.Join(t.TempDir(), "r.json")
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 		if _, err := tooltest.Replay(file); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), file) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}

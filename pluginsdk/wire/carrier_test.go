@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
@@ -54,17 +55,13 @@ func TestPacketBorders(t *testing.T) {
 			s, p := withPeer(t, onGRPC, StreamHooks{})
 			c := begin(t.Context(), s, tool.Call{Name: "x", Arguments: []byte("{}")})
 			number, _ := p.call()
-			if err := send(p.rw.(*packetStream), raw(kindResult, number, textResponse("across borders"))); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, send(p.rw.(*packetStream), raw(kindResult, number, textResponse("across borders"))))
 			wantText(t, within(t, "the call", c), "across borders")
 
 			h, _ := withHost(t, onGRPC, handlers{"echo": echo})
 			args := strings.Repeat("a", 200)
-			if err := send(h.rw.(*packetStream), raw(kindCall, 5,
-				requestOf(tool.Call{Name: "echo", Arguments: []byte(args)}))); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, send(h.rw.(*packetStream), raw(kindCall, 5,
+				requestOf(tool.Call{Name: "echo", Arguments: []byte(args)}))))
 			_, o := h.result()
 			wantText(t, o, args)
 		})
@@ -80,19 +77,13 @@ func TestPacketCodec(t *testing.T) {
 		{head: bytes.Repeat([]byte("h"), 200), body: [][]byte{bytes.Repeat([]byte("b"), 100_000), []byte("c")}},
 	} {
 		want := append(bytes.Clone(p.head), bytes.Join(p.body, nil)...)
-		out, err := c.Marshal(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := require.Must(c.Marshal(p))(t)
 		var m pluginv1.Packet
 		if err := proto.Unmarshal(out.Materialize(), &m); err != nil || !bytes.Equal(m.GetData(), want) {
 			t.Errorf("%d bytes came as %d, %v", len(want), len(m.GetData()), err)
 		}
 		for _, m := range []*pluginv1.Packet{{Data: want}, unknown(want)} {
-			theirs, err := c.CodecV2.Marshal(m)
-			if err != nil {
-				t.Fatal(err)
-			}
+			theirs := require.Must(c.CodecV2.Marshal(m))(t)
 			var in packet
 			if err := c.Unmarshal(theirs, &in); err != nil || !bytes.Equal(in.data, want) {
 				t.Errorf("%d bytes came as %d, %v", len(want), len(in.data), err)
@@ -127,9 +118,7 @@ func TestPipeSendsPieces(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{0, 1, maxPacket, maxPacket + 1, 3*maxPacket + 5, MaxMessage + 1} {
 		s := &sent{}
-		if err := (&pipe{stream: s}).Send(make([]byte, size), [][]byte{make([]byte, 10)}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, (&pipe{stream: s}).Send(make([]byte, size), [][]byte{make([]byte, 10)}))
 		total := 0
 		for _, n := range s.sizes {
 			if total += n; n > maxPacket+maxFrame {

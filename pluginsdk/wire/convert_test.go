@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
@@ -19,13 +20,8 @@ import (
 // equal afterwards (an empty list and none).
 func overTheWire[M proto.Message](t *testing.T, in, out M) M {
 	t.Helper()
-	b, err := proto.Marshal(in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := proto.Unmarshal(b, out); err != nil {
-		t.Fatal(err)
-	}
+	b := require.Must(proto.Marshal(in))(t)
+	require.NoError(t, proto.Unmarshal(b, out))
 	return out
 }
 
@@ -159,9 +155,7 @@ func TestMalformedResult(t *testing.T) {
 		"content block 0: unknown kind": resultToProto(tool.Result{Content: []tool.Content{nil}}),
 	} {
 		b, err := proto.Marshal(&pluginv1.ExecuteResponse{Outcome: &pluginv1.ExecuteResponse_Result{Result: p}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		r, err := parseResponse(b)
 		if tool.CodeOf(err) != tool.CodeInvalidResult || !strings.Contains(err.Error(), want) ||
 			!reflect.DeepEqual(r, tool.Result{}) {

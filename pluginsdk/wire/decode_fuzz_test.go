@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
@@ -42,13 +43,8 @@ func referenceDecode(t *testing.T, b []byte, into proto.Message) error {
 		return err
 	}
 	cleanMessage(lenient)
-	again, err := proto.Marshal(lenient)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := proto.Unmarshal(again, into); err != nil {
-		t.Fatal(err)
-	}
+	again := require.Must(proto.Marshal(lenient))(t)
+	require.NoError(t, proto.Unmarshal(again, into))
 	return nil
 }
 

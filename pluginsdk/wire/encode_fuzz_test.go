@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/tooltest"
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
@@ -64,9 +65,7 @@ func FuzzEncodeRequest(f *testing.F) {
 		}
 		b := encoded(t, func(b []byte) []byte { return appendRequest(b, &r) }, requestSize(&r))
 		var got pluginv1.ExecuteRequest
-		if err := proto.Unmarshal(b, &got); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, proto.Unmarshal(b, &got))
 		want := &pluginv1.ExecuteRequest{
 			Id: clean(id), Tool: clean(name), ArgumentsJson: arguments, Session: clean(session), Caller: clean(session), IdempotencyKey: clean(id),
 			TimeoutMs: toMilliseconds(tool.Duration(timeout)), Progress: progress,

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -45,10 +46,7 @@ func TestErrorsKeepTheirCode(t *testing.T) {
 		add(wrapped, fmt.Errorf("while mending: %w", e))
 		wants[bare], wants[wrapped] = want, want
 	}
-	set, err := tool.NewSet(tools...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := require.Must(tool.NewSet(tools...))(t)
 	g := newGRPCServer(nil)
 	Register(g, &Server{Provider: set})
 	across := map[string]tool.Provider{"unary": &unaryProvider{NewClient(dialTo(t, g)), set}}

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/toolhost/toolhost/internal/errorcode"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/tooltest"
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
@@ -17,10 +18,7 @@ import (
 
 func seed(f *testing.F, m proto.Message) {
 	f.Helper()
-	b, err := proto.Marshal(m)
-	if err != nil {
-		f.Fatal(err)
-	}
+	b := require.Must(proto.Marshal(m))(f)
 	f.Add(b)
 	f.Add(b[:len(b)/2])
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // halting is a carrier that returns a few bytes at a time and is interrupted before each
@@ -124,9 +126,7 @@ func TestInboxBudget(t *testing.T) {
 		return err
 	}
 	for n := range uint32(4) {
-		if err := chunk(n+1, MaxMessage, 0); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, chunk(n+1, MaxMessage, 0))
 	}
 	if err := chunk(5, firstWindow, 10); err != nil { // needs no room
 		t.Fatal(err)
@@ -135,9 +135,7 @@ func TestInboxBudget(t *testing.T) {
 		t.Errorf("granted %v, want 1 and 2", granted)
 	}
 	for range firstWindow / chunkSize {
-		if err := chunk(3, 0, chunkSize); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, chunk(3, 0, chunkSize))
 	}
 	if err := chunk(3, 0, 1); !errors.Is(err, ErrProtocol) {
 		t.Errorf("past the first window: %v", err)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -42,10 +43,7 @@ func TestInheritedChild(t *testing.T) { //nolint:paralleltest // it is alone
 // sockets returns the process's file descriptors that are sockets.
 func sockets(t *testing.T) (out []string) {
 	t.Helper()
-	links, err := filepath.Glob("/proc/self/fd/*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	links := require.Must(filepath.Glob("/proc/self/fd/*"))(t)
 	for _, l := range links {
 		if to, err := os.Readlink(l); err == nil && strings.HasPrefix(to, "socket:") {
 			out = append(out, filepath.Base(l))
@@ -65,13 +63,8 @@ func child(t *testing.T, variable string, files ...*os.File) (cmd *exec.Cmd, lin
 	}
 	cmd.ExtraFiles = files
 	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := require.Must(cmd.StdoutPipe())(t)
+	require.NoError(t, cmd.Start())
 	return cmd, bufio.NewScanner(out)
 }
 
@@ -90,10 +83,7 @@ func lineWith(t *testing.T, lines *bufio.Scanner, start string) string {
 func TestInherited(t *testing.T) {
 	t.Parallel()
 	a, b := socketPair(t)
-	theirs, err := b.(*net.UnixConn).File()
-	if err != nil {
-		t.Fatal(err)
-	}
+	theirs := require.Must(b.(*net.UnixConn).File())(t)
 	cmd, lines := child(t, "3", theirs)
 	_, _ = theirs.Close(), b.Close()
 	if got := lineWith(t, lines, "error: "); got != `error: <nil>, again: <nil> <nil>, variable: ""` {
@@ -114,10 +104,7 @@ func TestInherited(t *testing.T) {
 // A descriptor that is not a socket gives an error, once, rather than a panic.
 func TestInheritedNothing(t *testing.T) {
 	t.Parallel()
-	file, err := os.Open(os.DevNull)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := require.Must(os.Open(os.DevNull))(t)
 	defer func() { _ = file.Close() }()
 	for variable, want := range map[string]string{
 		"": "error: <nil>, again: <nil> <nil>", "x": "is not a descriptor", "-1": "is not a descriptor",

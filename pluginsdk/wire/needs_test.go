@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
@@ -27,10 +28,7 @@ func TestNeedsRoundTrip(t *testing.T) {
 		}
 	}
 	for _, n := range []*tool.Needs{nil, {}, &full} {
-		b, err := Description{Needs: n}.MarshalBinary()
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := require.Must(Description{Needs: n}.MarshalBinary())(t)
 		var got Description
 		if err := got.UnmarshalBinary(b); err != nil || !reflect.DeepEqual(got.Needs, n) {
 			t.Errorf("%+v, %v, want %+v", got.Needs, err, n)
@@ -69,9 +67,7 @@ func TestMalformedNeeds(t *testing.T) {
 			}
 		}
 		b, err := proto.Marshal(&pluginv1.DescribeResponse{Name: "p", Needs: p})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		got := Description{Name: "before"}
 		err = got.UnmarshalBinary(b)
 		if tool.CodeOf(err) != tool.CodeInvalidDefinition || !strings.Contains(err.Error(), want) || got.Name != "before" {
@@ -84,10 +80,7 @@ func TestMalformedNeeds(t *testing.T) {
 // 16 MiB would become much more.
 func TestNeedsInParts(t *testing.T) { //nolint:paralleltest // it measures memory
 	part := func(p *pluginv1.Needs) []byte {
-		b, err := proto.Marshal(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := require.Must(proto.Marshal(p))(t)
 		return lengthField(fieldNeeds, b)
 	}
 	var got Description

@@ -60,9 +60,7 @@ func (r *recorder) frames(t *testing.T) (out []string, payloads map[uint32][]byt
 		}
 		_, _ = in.Discard(n)
 		b := make([]byte, f.size)
-		if _, err := io.ReadFull(in, b); err != nil {
-			t.Fatal(err)
-		}
+		require.Must(io.ReadFull(in, b))(t)
 		payloads[f.number] = append(payloads[f.number], b...)
 		name := map[kind]string{kindCall: "end", kindChunk: "chunk", kindCancel: "cancel", kindWindow: "window"}[f.kind]
 		if f.flags&flagFirst != 0 {
@@ -97,9 +95,7 @@ func TestOutboxOrder(t *testing.T) {
 	o.put(3, maxFrame)
 	o.put(4, maxCopied)
 	o.control(kindCancel, 5, nil)
-	if err := o.flush(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, o.flush())
 	require.Eventually(t, "the chunks are sent", func() bool {
 		_, p := r.frames(t)
 		return len(p[1]) == firstWindow && len(p[2]) == maxFrame+1
@@ -115,9 +111,7 @@ func TestOutboxOrder(t *testing.T) {
 	if !o.granted(1, 1) || o.granted(1, 1<<30) {
 		t.Error("the window is not as it should be")
 	}
-	if err := o.flush(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, o.flush())
 	require.Eventually(t, "the rest is sent", func() bool { _, p := r.frames(t); return len(p[1]) == large })
 	if got, _ := r.frames(t); got[len(got)-1] != "end1" {
 		t.Errorf("got %v", got)
@@ -153,9 +147,7 @@ func TestOutboxDrop(t *testing.T) {
 		}
 		o.put(number, c.size)
 		if c.flush {
-			if err := o.flush(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, o.flush())
 			require.Eventually(t, "it is sent", func() bool { _, p := r.frames(t); return len(p[number]) == min(c.size, firstWindow) })
 			require.Eventually(t, "the writer has finished", func() bool { o.mu.Lock(); defer o.mu.Unlock(); return !o.writing })
 		}

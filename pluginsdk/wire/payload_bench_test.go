@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
@@ -47,9 +48,7 @@ func BenchmarkRequest(b *testing.B) {
 	b.Run("parse", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := parseRequest(wire, internSmall); err != nil {
-				b.Fatal(err)
-			}
+			require.Must(parseRequest(wire, internSmall))(b)
 		}
 	})
 	b.Run("generated/append", func(b *testing.B) {
@@ -66,9 +65,7 @@ func BenchmarkRequest(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			var p pluginv1.ExecuteRequest
-			if err := proto.Unmarshal(wire, &p); err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, proto.Unmarshal(wire, &p))
 		}
 	})
 }
@@ -97,9 +94,7 @@ func BenchmarkResponse(b *testing.B) {
 		b.Run(size.name+"/parse", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := parseResponse(wire); err != nil {
-					b.Fatal(err)
-				}
+				require.Must(parseResponse(wire))(b)
 			}
 		})
 		b.Run(size.name+"/generated/append", func(b *testing.B) {
@@ -115,12 +110,8 @@ func BenchmarkResponse(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				var p pluginv1.ExecuteResponse
-				if err := proto.Unmarshal(wire, &p); err != nil {
-					b.Fatal(err)
-				}
-				if _, err := resultFromProto(p.GetResult()); err != nil {
-					b.Fatal(err)
-				}
+				require.NoError(b, proto.Unmarshal(wire, &p))
+				require.Must(resultFromProto(p.GetResult()))(b)
 			}
 		})
 	}

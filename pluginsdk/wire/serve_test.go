@@ -12,6 +12,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
@@ -30,10 +31,7 @@ func withHost(t testing.TB, carrier string, p tool.Provider) (*peer, <-chan erro
 				return err
 			})})
 		Register(g, server)
-		client, err := pluginv1.NewToolPluginClient(dialTo(t, g)).Stream(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		client := require.Must(pluginv1.NewToolPluginClient(dialTo(t, g)).Stream(t.Context()))(t)
 		end := &packetStream{g: client, closed: make(chan struct{})}
 		go func() { <-end.closed; _ = client.CloseSend() }()
 		return newPeer(t, end), ended
@@ -273,10 +271,7 @@ func TestServeOddHandlers(t *testing.T) {
 				Handler:    h,
 			})
 		}
-		set, err := tool.NewSet(tools...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		set := require.Must(tool.NewSet(tools...))(t)
 		p, _ := withHost(t, carrier, set)
 		number := uint32(0)
 		for range 5 {

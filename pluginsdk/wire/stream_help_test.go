@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
@@ -59,9 +60,7 @@ func socketPair(t testing.TB) (a, b net.Conn) {
 	l := listen(t)
 	defer func() { _ = l.Close() }()
 	a, err := net.Dial("unix", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if b, err = l.Accept(); err != nil {
 		t.Fatal(err)
 	}
@@ -76,10 +75,7 @@ func listen(t testing.TB) net.Listener {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	l, err := net.Listen("unix", filepath.Join(dir, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := require.Must(net.Listen("unix", filepath.Join(dir, "s")))(t)
 	return l
 }
 
@@ -90,10 +86,7 @@ func dialTo(t testing.TB, server *grpc.Server) *grpc.ClientConn {
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = server.Serve(l) }()
 	opts := append(DialOptions(), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	conn, err := grpc.NewClient("unix:"+l.Addr().String(), opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := require.Must(grpc.NewClient("unix:"+l.Addr().String(), opts...))(t)
 	t.Cleanup(func() {
 		_ = conn.Close()
 		server.Stop()
@@ -125,10 +118,7 @@ func serve(t testing.TB, carrier string, p tool.Provider, hooks StreamHooks) *se
 	if carrier == onGRPC {
 		g := newGRPCServer(nil)
 		Register(g, server)
-		s, err := NewClient(dialTo(t, g)).OpenStream(t.Context(), hooks)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := require.Must(NewClient(dialTo(t, g)).OpenStream(t.Context(), hooks))(t)
 		out.Stream = s
 	} else {
 		a, b := net.Pipe()
@@ -230,10 +220,7 @@ func withPeer(t testing.TB, carrier string, hooks StreamHooks) (*Stream, *peer) 
 		raw := &packets{streams: make(chan *packetStream, 1)}
 		g := grpc.NewServer()
 		pluginv1.RegisterToolPluginServer(g, raw)
-		s, err := NewClient(dialTo(t, g)).OpenStream(t.Context(), hooks)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := require.Must(NewClient(dialTo(t, g)).OpenStream(t.Context(), hooks))(t)
 		t.Cleanup(func() { _ = s.Close() })
 		return s, newPeer(t, within(t, "the stream", raw.streams))
 	}

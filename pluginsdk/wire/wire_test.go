@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/tooltest"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
@@ -51,14 +52,11 @@ func dial(t *testing.T, register func(grpc.ServiceRegistrar)) *remote {
 	register(server)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
-	conn, err := grpc.NewClient("passthrough:///bufconn",
+	conn := require.Must(grpc.NewClient("passthrough:///bufconn",
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(wire.MaxMessage), grpc.MaxCallSendMsgSize(wire.MaxMessage)),
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	))(t)
 	var once sync.Once
 	r := &remote{Client: wire.NewClient(conn), stop: func() {
 		once.Do(func() {
@@ -77,10 +75,7 @@ func dial(t *testing.T, register func(grpc.ServiceRegistrar)) *remote {
 
 func set(t *testing.T, tools ...tool.Tool) *tool.Set {
 	t.Helper()
-	s, err := tool.NewSet(tools...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := require.Must(tool.NewSet(tools...))(t)
 	return s
 }
 
@@ -114,11 +109,8 @@ func TestDescribe(t *testing.T) {
 		ConfigSchema: tool.Schema(`{"type":"object"}`), Features: []string{"a", "b"},
 		Tools: []tool.Definition{{Name: "not.used"}},
 	}
-	got, err := connect(t, &wire.Server{Provider: fixture, About: about,
-		OnConnect: func() { connected++ }}).Describe(t.Context(), "test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := require.Must(connect(t, &wire.Server{Provider: fixture, About: about,
+		OnConnect: func() { connected++ }}).Describe(t.Context(), "test"))(t)
 	about.Name = "name\uFFFD"
 	about.Tools, _ = fixture.List(t.Context())
 	if !reflect.DeepEqual(got, about) {

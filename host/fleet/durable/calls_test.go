@@ -141,9 +141,7 @@ func TestCancel(t *testing.T) {
 	})
 	caller := s.join(0, nil, remote(add), trusting(s.peers(1)))
 	queued := caller.submit(t, durable.Request{Tool: "add", Arguments: args("queued")})
-	if err := caller.Cancel(t.Context(), queued); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, caller.Cancel(t.Context(), queued))
 	if c := caller.wait(t, queued); c.State != durable.StateCanceled || c.Error.Code != tool.CodeCanceled {
 		t.Errorf("queued: %+v", c)
 	}
@@ -151,9 +149,7 @@ func TestCancel(t *testing.T) {
 	for _, mode := range []durable.Mode{durable.AtLeastOnce, durable.AtMostOnce} {
 		running := caller.submit(t, durable.Request{Tool: "add", Arguments: args("running"), Mode: mode})
 		<-started
-		if err := caller.Cancel(t.Context(), running); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, caller.Cancel(t.Context(), running))
 		select {
 		case err := <-ended:
 			if !errors.Is(err, context.Canceled) {
@@ -239,15 +235,10 @@ func TestDeletedQueue(t *testing.T) {
 	caller := s.join(0, nil, remote(add), trusting(s.peers(1)), func(c *durable.Config) { c.Lapse = time.Second })
 	s.join(1, []tool.Tool{add}, trusting(s.peers(0)), func(c *durable.Config) { c.Existing, c.Lapse = true, time.Second })
 	caller.wait(t, caller.submit(t, durable.Request{Tool: "add", Arguments: args("a")}))
-	js, err := jetstream.New(s.dial(0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	js := require.Must(jetstream.New(s.dial(0)))(t)
 	for i, streams := range [][]string{{durable.QueueName}, {"KV_" + durable.ResultsName}, {"KV_" + durable.ResultsName, durable.QueueName}} {
 		for _, name := range streams {
-			if err := js.DeleteStream(t.Context(), name); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, js.DeleteStream(t.Context(), name))
 		}
 		c := caller.wait(t, caller.submit(t, durable.Request{Tool: "add", Arguments: args(fmt.Sprint(i))}))
 		if c.State != durable.StateDone || l.count(fmt.Sprint(i)) != 1 {
@@ -326,19 +317,11 @@ func TestNoJetStream(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1)
 	plain, err := embedded.Start(embedded.Config{Keys: s.public})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = plain.Close(context.Background()) })
-	nc, err := dial(plain.URL(), s.keys[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	nc := require.Must(dial(plain.URL(), s.keys[0]))(t)
 	t.Cleanup(nc.Close)
-	h, err := host.New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := require.Must(host.New())(t)
 	_, err = durable.Open(t.Context(), durable.Config{Conn: nc, Host: h, Key: s.keys[0], Name: "a"})
 	if e := tool.AsError(err); tool.CodeOf(err) != tool.CodeUnavailable || !strings.Contains(e.OperatorHint, "JetStream") {
 		t.Errorf("Open: %v", err)

@@ -19,6 +19,7 @@ import (
 	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/host/fleet/durable"
 	"github.com/toolhost/toolhost/host/fleet/embedded"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -71,10 +72,7 @@ func newKeys(t testing.TB, n int) *site {
 	dir := t.TempDir()
 	for i := range n {
 		seed := filepath.Join(dir, fmt.Sprint(i))
-		k, err := fleet.KeyFile(seed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := require.Must(fleet.KeyFile(seed))(t)
 		s.seeds = append(s.seeds, seed)
 		s.keys, s.public = append(s.keys, k), append(s.public, k.Public())
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/toolhost/toolhost/host/fleet/durable"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -28,14 +29,9 @@ func TestPeerCannotDeleteQueue(t *testing.T) {
 			refused <- err.Error()
 		}
 	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer nc.Close()
-	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	js := require.Must(jetstream.New(nc))(t)
 	bucket := "KV_" + durable.ResultsName
 	for what, try := range map[string]func(context.Context) error{
 		"$JS.API.STREAM.DELETE." + durable.QueueName: func(ctx context.Context) error { return js.DeleteStream(ctx, durable.QueueName) },
@@ -81,21 +77,13 @@ func TestPeerCannotDeleteQueue(t *testing.T) {
 	if !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 		t.Errorf("the queue of another: %v", err)
 	}
-	kv, err := js.KeyValue(t.Context(), durable.ResultsName)
-	if err != nil {
-		t.Fatal(err)
-	}
+	kv := require.Must(js.KeyValue(t.Context(), durable.ResultsName))(t)
 	// What a consumer delivers goes to a subject of the peer's choice, in the server's name.
-	if _, err := kv.Put(t.Context(), "bait", nil); err != nil {
-		t.Fatal(err)
-	}
-	push, err := js.CreatePushConsumer(t.Context(), bucket, jetstream.ConsumerConfig{
+	require.Must(kv.Put(t.Context(), "bait", nil))(t)
+	push := require.Must(js.CreatePushConsumer(t.Context(), bucket, jetstream.ConsumerConfig{
 		FilterSubject: "$KV." + durable.ResultsName + ".bait", AckPolicy: jetstream.AckNonePolicy,
 		DeliverSubject: "$JS.API.STREAM.DELETE." + durable.QueueName,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	worker := s.join(1, []tool.Tool{add}, trusting(s.peers(0)))
 	if c := caller.wait(t, id); c.State != durable.StateDone || worker.Stats().Ran != 1 {
 		t.Errorf("%+v", c)

@@ -36,16 +36,12 @@ func (s *site) stranger(t *testing.T, n int) *stranger {
 	if x.bucket, err = x.js.KeyValue(t.Context(), durable.ResultsName); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := x.nc.Subscribe("toolhost.v1.q.>", func(m *nats.Msg) {
+	require.Must(x.nc.Subscribe("toolhost.v1.q.>", func(m *nats.Msg) {
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		x.heard = append(x.heard, m)
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if err := x.nc.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
+	require.NoError(t, x.nc.Flush())
 	return x
 }
 
@@ -137,9 +133,7 @@ func TestStrangersMessages(t *testing.T) {
 	for _, b := range bad {
 		x.publish(b.subject, b.data)
 	}
-	if err := x.nc.Publish("toolhost.v1.n."+strings.Split(m.Subject, ".")[3], nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, x.nc.Publish("toolhost.v1.n."+strings.Split(m.Subject, ".")[3], nil))
 	require.Eventually(t, "all are refused", func() bool { return worker.Stats().Refused == uint64(len(bad)) })
 
 	// It puts the record back as it was when the call was queued, and the message again.
@@ -255,10 +249,7 @@ func TestStrangersRecords(t *testing.T) {
 	if _, err := caller.Get(t.Context(), id2); err != nil {
 		t.Errorf("as it was: %v", err)
 	}
-	keys, err := x.bucket.Keys(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	keys := require.Must(x.bucket.Keys(t.Context()))(t)
 	for _, k := range keys {
 		if strings.HasPrefix(k, key2+".") {
 			x.put(k, []byte("other"))

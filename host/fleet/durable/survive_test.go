@@ -146,9 +146,7 @@ func TestRestarts(t *testing.T) {
 	})
 	caller := s.join(0, nil, remote(add, slow), trusting(s.peers(1)))
 	queued := caller.submit(t, durable.Request{Tool: "add", Arguments: args("a")})
-	if err := caller.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, caller.Close(t.Context()))
 	caller.nc.Close()
 	s.restart()
 	s.join(1, []tool.Tool{add, slow}, trusting(s.peers(0)))
@@ -168,9 +166,7 @@ func TestRestarts(t *testing.T) {
 		}
 		waited <- c
 	}()
-	if err := s.server.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.server.Close(t.Context()))
 	close(release)
 	s.start()
 	select {
@@ -246,10 +242,7 @@ func TestNotAttempted(t *testing.T) {
 	for i := range 3 {
 		ids = append(ids, caller.submit(t, durable.Request{Tool: "add", Arguments: args(fmt.Sprint(i)), TTL: ceiling}))
 	}
-	queue, err := s.stranger(t, 0).js.Stream(t.Context(), durable.QueueName)
-	if err != nil {
-		t.Fatal(err)
-	}
+	queue := require.Must(s.stranger(t, 0).js.Stream(t.Context(), durable.QueueName))(t)
 	require.Eventually(t, "they come to the other host a second time", func() bool {
 		for c := range queue.ListConsumers(t.Context()).Info() {
 			return c.Delivered.Consumer >= 6

@@ -11,6 +11,7 @@ import (
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/internal/deadline"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -89,9 +90,7 @@ func TestSelectiveSink(t *testing.T) {
 		run := chain.Wrap(func(context.Context, tool.Call) (tool.Result, error) {
 			return tool.Text("done"), nil
 		}, a.End(), a.Begin(def))
-		if _, err := run(chain.WithTrace(t.Context(), &chain.Trace{Definition: def, Digest: "sha256:0"}), call); err != nil {
-			t.Fatal(err)
-		}
+		require.Must(run(chain.WithTrace(t.Context(), &chain.Trace{Definition: def, Digest: "sha256:0"}), call))(t)
 	}
 	if len(plain.got) != 2 || len(picky.got) != 2 {
 		t.Fatalf("%d and %d records", len(plain.got), len(picky.got))

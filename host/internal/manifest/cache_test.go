@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
@@ -34,9 +35,7 @@ func TestNeedsAreRemembered(t *testing.T) {
 		c, s, _ := filled(t)
 		want := about
 		want.Needs = n
-		if _, err := c.Store(t.Context(), s, want); err != nil {
-			t.Fatal(err)
-		}
+		require.Must(c.Store(t.Context(), s, want))(t)
 		if got, ok := find(t, c, s); !ok || !reflect.DeepEqual(got, want) {
 			t.Errorf("%v: found %+v, %v", n, got.Needs, ok)
 		}
@@ -53,9 +52,7 @@ func TestNamedFiles(t *testing.T) {
 	module := filepath.Join(filepath.Dir(s.Path), "module.py")
 	write := func(path, content string) {
 		t.Helper()
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 	}
 	store := func() { // as if the files were older
 		t.Helper()
@@ -63,17 +60,13 @@ func TestNamedFiles(t *testing.T) {
 		for i := range files {
 			files[i].File = s.identityOf(files[i].Path)
 		}
-		if _, err := c.store(t.Context(), s, &record{Description: pack(named), Files: files}); err != nil {
-			t.Fatal(err)
-		}
+		require.Must(c.store(t.Context(), s, &record{Description: pack(named), Files: files}))(t)
 		if got, ok := find(t, c, s); !ok || !reflect.DeepEqual(got, named) {
 			t.Fatalf("found %+v, %v", got, ok)
 		}
 	}
 	write(module, "one")
-	if _, err := c.Store(t.Context(), s, named); err != nil {
-		t.Fatal(err)
-	}
+	require.Must(c.Store(t.Context(), s, named))(t)
 	if _, ok := find(t, c, s); ok {
 		t.Error("a file that was changed a moment ago is believed to be the one that the plugin read")
 	}
@@ -93,10 +86,7 @@ func TestNamedFiles(t *testing.T) {
 
 func open(t *testing.T, dir string) *Cache {
 	t.Helper()
-	c, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := require.Must(Open(dir))(t)
 	return c
 }
 
@@ -124,9 +114,7 @@ func filled(t *testing.T) (c *Cache, s Subject, path string) {
 	t.Helper()
 	c = open(t, filepath.Join(t.TempDir(), "cache"))
 	s = Subject{Path: program(t, "sample", "binary")}
-	if _, err := c.Store(t.Context(), s, about); err != nil {
-		t.Fatal(err)
-	}
+	require.Must(c.Store(t.Context(), s, about))(t)
 	return c, s, pathOf(c, s)
 }
 
@@ -170,19 +158,12 @@ func TestDamaged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c, s, path := filled(t)
-			content, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, damage(content), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			content := require.Must(os.ReadFile(path))(t)
+			require.NoError(t, os.WriteFile(path, damage(content), 0o600))
 			if got, ok := find(t, c, s); ok {
 				t.Errorf("found %+v", got)
 			}
-			if _, err := c.Store(t.Context(), s, about); err != nil {
-				t.Fatal(err)
-			}
+			require.Must(c.Store(t.Context(), s, about))(t)
 			if _, ok := find(t, c, s); !ok {
 				t.Error("it was not written again")
 			}
@@ -195,9 +176,7 @@ func TestInAnothersPlace(t *testing.T) {
 	t.Parallel()
 	c, _, path := filled(t)
 	other := Subject{Path: program(t, "other", "binary")}
-	if err := os.Rename(path, pathOf(c, other)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Rename(path, pathOf(c, other)))
 	if got, ok := find(t, c, other); ok {
 		t.Errorf("found %+v", got)
 	}
@@ -219,9 +198,7 @@ func TestSubject(t *testing.T) {
 	c := open(t, t.TempDir())
 	path := program(t, "sample", "binary")
 	base := Subject{Path: path, Args: []string{"a", "b"}, Env: []string{"A=1", "B=2"}, Config: []byte(`{}`), Host: "1"}
-	if _, err := c.Store(t.Context(), base, about); err != nil {
-		t.Fatal(err)
-	}
+	require.Must(c.Store(t.Context(), base, about))(t)
 	for name, change := range map[string]func(*Subject){
 		"file":          func(s *Subject) { s.Path = program(t, "sample", "binary") },
 		"arguments":     func(s *Subject) { s.Args = []string{"a"} },
@@ -240,9 +217,7 @@ func TestSubject(t *testing.T) {
 	if _, ok := find(t, c, base); !ok {
 		t.Error("not found")
 	}
-	if err := os.WriteFile(path, []byte("binary, newer"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte("binary, newer"), 0o600))
 	if _, ok := find(t, c, base); ok {
 		t.Error("found for another binary")
 	}
@@ -270,9 +245,7 @@ func TestNoSecrets(t *testing.T) {
 	s := Subject{
 		Path: program(t, "sample", "binary"), Args: []string{"--token=hunter2"}, Env: []string{"TOKEN=hunter2"}, Config: []byte(`{"token":"hunter2"}`),
 	}
-	if _, err := c.Store(t.Context(), s, about); err != nil {
-		t.Fatal(err)
-	}
+	require.Must(c.Store(t.Context(), s, about))(t)
 	files := 0
 	err := filepath.WalkDir(c.dir.Above, func(path string, e os.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
@@ -329,9 +302,7 @@ func TestUsedIsKept(t *testing.T) {
 	t.Parallel()
 	c, s, path := filled(t)
 	old := time.Now().Add(-maxAge - time.Hour)
-	if err := os.Chtimes(path, old, old); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chtimes(path, old, old))
 	if _, ok := find(t, c, s); !ok {
 		t.Fatal("not found")
 	}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // A digest is remembered only where every later change would show.
@@ -32,10 +34,7 @@ func TestSettled(t *testing.T) {
 // identityAt is the identity of a file that exists.
 func identityAt(t *testing.T, path string) identity {
 	t.Helper()
-	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := require.Must(os.Stat(path))(t)
 	id, ok := identityOf(info)
 	if !ok {
 		t.Fatal("this system has no identities")
@@ -70,9 +69,7 @@ func TestHashedOnceInAProcess(t *testing.T) {
 		t.Errorf("it was hashed again: %v, %v", sum, err)
 	}
 	old := time.Now().Add(-time.Hour)
-	if err := os.Chtimes(path, old, old); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chtimes(path, old, old))
 	want := Digest(sha256.Sum256([]byte("binary")))
 	if sum, _, err := d.of(t.Context(), path, new(record)); sum != want || err != nil {
 		t.Errorf("touched: got %v, %v, want %v", sum, err, want)
@@ -91,10 +88,7 @@ func TestHashedAgain(t *testing.T) {
 			return sha256.Sum256([]byte("yraniB")), os.WriteFile(path, []byte("yraniB"), 0o600)
 		},
 		"written, its time set back": func(t *testing.T, path string) (Digest, error) {
-			info, err := os.Stat(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			info := require.Must(os.Stat(path))(t)
 			return sha256.Sum256([]byte("yraniB")), errors.Join(os.WriteFile(path, []byte("yraniB"), 0o600), os.Chtimes(path, info.ModTime(), info.ModTime()))
 		},
 		"exchanged": func(t *testing.T, path string) (Digest, error) {
@@ -105,10 +99,7 @@ func TestHashedAgain(t *testing.T) {
 			t.Parallel()
 			path := program(t, "sample", "binary")
 			r := remembering(t, path)
-			want, err := change(t, path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := require.Must(change(t, path))(t)
 			if sum, _, err := new(digests).of(t.Context(), path, r); sum != want || err != nil {
 				t.Errorf("got %v, %v, want %v", sum, err, want)
 			}
@@ -121,9 +112,7 @@ func TestYoungFilesAreNotRemembered(t *testing.T) {
 	t.Parallel()
 	path := program(t, "sample", "binary")
 	_, id, err := new(digests).of(t.Context(), path, new(record))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if id != (identity{}) && !identityAt(t, path).settledAt(time.Now()) {
 		t.Error("it was remembered")
 	}
@@ -134,13 +123,9 @@ func TestTouchedIsKnownAgain(t *testing.T) {
 	t.Parallel()
 	c, s, _ := filled(t)
 	r, err := c.dir.read(s.name())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	r.File = identity{1, 2, 3, 4, 5}
-	if err := c.dir.write(s.name(), r); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.dir.write(s.name(), r))
 	if _, ok := find(t, c, s); !ok {
 		t.Error("not found")
 	}

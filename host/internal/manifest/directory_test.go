@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/internal/marked"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // old is longer ago than anything is kept.
@@ -31,7 +32,7 @@ func files(t *testing.T, dir string, names ...string) {
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+	require.NoError(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
 		}
@@ -42,10 +43,7 @@ func contents(t *testing.T, dir string) map[string]string {
 		}
 		out[path] = string(text)
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return out
 }
 
@@ -98,15 +96,11 @@ func TestLinkedDirectory(t *testing.T) {
 	t.Parallel()
 	elsewhere, cached, dir := t.TempDir(), t.TempDir(), t.TempDir()
 	files(t, elsewhere, "app.yaml", hash, hash+".json")
-	if err := use(t, cached); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, use(t, cached))
 	files(t, filepath.Join(cached, directoryName), hash)
 	for _, target := range []string{elsewhere, filepath.Join(cached, directoryName), filepath.Join(dir, "nowhere")} {
 		link := filepath.Join(dir, directoryName)
-		if err := os.Symlink(target, link); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Symlink(target, link))
 		before := contents(t, filepath.Dir(target))
 		if err := use(t, dir); !errors.Is(err, marked.ErrForeign) {
 			t.Errorf("a link to %s: %v", target, err)
@@ -134,19 +128,14 @@ func TestPrune(t *testing.T) {
 		hash + ".txt": maxAge + time.Hour, "notes.txt": maxAge + time.Hour, strings.ToUpper(name("a")): maxAge + time.Hour, "0" + name("3"): maxAge + time.Hour,
 	} {
 		files(t, dir, file)
-		if err := os.Chtimes(filepath.Join(dir, file), now.Add(-age), now.Add(-age)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Chtimes(filepath.Join(dir, file), now.Add(-age), now.Add(-age)))
 	}
 	files(t, outside, "kept")
 	if err := errors.Join(os.Symlink(filepath.Join(outside, "kept"), filepath.Join(dir, name("4"))), os.Mkdir(filepath.Join(dir, name("5")), 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	c.dir.prune()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := require.Must(os.ReadDir(dir))(t)
 	left := map[string]bool{}
 	for _, e := range entries {
 		left[e.Name()] = true
@@ -172,14 +161,10 @@ func TestPruneCountsManifestsOnly(t *testing.T) {
 	c, s, _ := filled(t)
 	for i := range maxKept + 1 {
 		path := filepath.Join(c.dir.Above, directoryName, "note "+strings.Repeat("x", i%50)+time.Duration(i).String())
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, nil, 0o600))
 	}
 	past := time.Now().Add(-time.Hour)
-	if err := os.Chtimes(pathOf(c, s), past, past); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chtimes(pathOf(c, s), past, past))
 	c.dir.prune()
 	if _, ok := find(t, c, s); !ok {
 		t.Error("it was removed")
@@ -190,9 +175,7 @@ func TestPruneCountsManifestsOnly(t *testing.T) {
 func TestEmptyDirectoryIsMarked(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, directoryName), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(filepath.Join(dir, directoryName), 0o700))
 	if err := use(t, dir); err != nil {
 		t.Error(err)
 	}
@@ -202,15 +185,11 @@ func TestEmptyDirectoryIsMarked(t *testing.T) {
 func TestRemovedDirectory(t *testing.T) {
 	t.Parallel()
 	c, s, path := filled(t)
-	if err := os.RemoveAll(filepath.Dir(path)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.RemoveAll(filepath.Dir(path)))
 	if _, ok := find(t, c, s); ok {
 		t.Error("it was found")
 	}
-	if _, err := c.Store(t.Context(), s, about); err != nil {
-		t.Fatal(err)
-	}
+	require.Must(c.Store(t.Context(), s, about))(t)
 	if _, ok := find(t, c, s); !ok {
 		t.Error("it was not stored")
 	}

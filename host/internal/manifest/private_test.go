@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolhost/toolhost/internal/marked"
 	"github.com/toolhost/toolhost/internal/safefile"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // What another user may have written is not read.
@@ -16,22 +17,16 @@ func TestOthersMayWrite(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []os.FileMode{0o620, 0o602, 0o666} {
 		c, s, path := filled(t)
-		if err := os.Chmod(path, mode); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Chmod(path, mode))
 		if _, ok := find(t, c, s); ok {
 			t.Errorf("a file of mode %v is believed", mode)
 		}
-		if _, err := c.Store(t.Context(), s, about); err != nil {
-			t.Fatal(err)
-		}
+		require.Must(c.Store(t.Context(), s, about))(t)
 		if _, ok := find(t, c, s); !ok {
 			t.Error("it was not written again")
 		}
 		for _, dir := range []string{c.dir.Above, filepath.Dir(path)} {
-			if err := os.Chmod(dir, 0o720); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.Chmod(dir, 0o720))
 			if _, err := Open(c.dir.Above); !errors.Is(err, marked.ErrUnsafe) {
 				t.Errorf("a directory of mode 0720 is used: %v", err)
 			}
@@ -55,10 +50,7 @@ func TestForeignOwner(t *testing.T) {
 	t.Parallel()
 	c, _, path := filled(t)
 	for _, p := range []string{c.dir.Above, path} {
-		info, err := os.Lstat(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := require.Must(os.Lstat(p))(t)
 		if !safefile.Private(info, 0o022) || safefile.Private(owned{info, uint32(os.Geteuid()) + 1}, 0o022) { //nolint:gosec // a small number
 			t.Errorf("%s: it does not count who owns it", p)
 		}
@@ -70,21 +62,15 @@ func TestNoRegularFile(t *testing.T) {
 	t.Parallel()
 	c, s, path := filled(t)
 	moved := filepath.Join(t.TempDir(), "moved")
-	if err := errors.Join(os.Rename(path, moved), os.Symlink(moved, path)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(os.Rename(path, moved), os.Symlink(moved, path)))
 	if _, ok := find(t, c, s); ok {
 		t.Error("a link is followed")
 	}
-	if err := errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600)))
 	if _, ok := find(t, c, s); ok {
 		t.Error("a FIFO is read")
 	}
-	if _, err := c.Store(t.Context(), s, about); err != nil {
-		t.Fatal(err)
-	}
+	require.Must(c.Store(t.Context(), s, about))(t)
 	if _, ok := find(t, c, s); !ok {
 		t.Error("it was not written again")
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/hashicorp/go-hclog"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // No name leads out of the directory of the caches, and no link in it is followed.
@@ -21,10 +23,7 @@ func TestPluginCacheStaysInItsDirectory(t *testing.T) {
 			t.Errorf("%q has a cache, %s", owner, f())
 		}
 	}
-	resolved, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resolved := require.Must(filepath.EvalSymlinks(dir))(t)
 	plain := r.cacheOf("plain", "/plugins/plain")
 	got := plain()
 	if filepath.Dir(got) != resolved || !strings.HasPrefix(filepath.Base(got), "plain-") {

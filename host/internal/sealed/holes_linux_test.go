@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // sparse is a file of so many bytes of which some are written, each at its place.
@@ -24,9 +26,7 @@ func sparse(t *testing.T, size int64, at map[int64]string) string {
 	}
 	defer func() { _ = f.Close() }()
 	for offset, text := range at {
-		if _, err := f.WriteAt([]byte(text), offset); err != nil {
-			t.Fatal(err)
-		}
+		require.Must(f.WriteAt([]byte(text), offset))(t)
 	}
 	if err := f.Truncate(size); err != nil {
 		t.Skip("this file system has no such files:", err)
@@ -40,14 +40,8 @@ func TestHolesTakeNoMemory(t *testing.T) {
 	t.Parallel()
 	const size = 64<<20 + 17
 	path := sparse(t, size, map[int64]string{0: "begin", 5000: "a\x00b", 30 << 20: strings.Repeat("x", 9000), size - 1: "\x00"})
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := Copy(t.Context(), path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := require.Must(os.ReadFile(path))(t)
+	f := require.Must(Copy(t.Context(), path, Options{}))(t)
 	defer func() { _ = f.Close() }()
 	copied, err := os.ReadFile(f.Path())
 	if sum := sha256.Sum256(content); err != nil || !bytes.Equal(copied, content) || f.SHA256 != hex.EncodeToString(sum[:]) {

@@ -10,24 +10,20 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // A sealed file cannot be written, cut or mapped for writing, not even by opening it again.
 func TestSealedCannotBeChanged(t *testing.T) {
 	t.Parallel()
 	path, _ := program(t, t.TempDir())
-	f, err := Copy(t.Context(), path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := require.Must(Copy(t.Context(), path, Options{}))(t)
 	defer func() { _ = f.Close() }()
 	if _, err := f.Descriptor().WriteAt([]byte("x"), 0); err == nil {
 		t.Error("the descriptor that is given out can be written")
 	}
-	again, err := os.OpenFile(f.Path(), os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := require.Must(os.OpenFile(f.Path(), os.O_RDWR, 0))(t)
 	defer func() { _ = again.Close() }()
 	if _, err := again.WriteAt([]byte("x"), 0); !errors.Is(err, unix.EPERM) {
 		t.Errorf("writing: %v", err)
@@ -53,13 +49,8 @@ func TestSealedCannotBeChanged(t *testing.T) {
 func TestCopyOfScript(t *testing.T) {
 	t.Parallel()
 	dir, path := private0(t), filepath.Join(t.TempDir(), "script.sh")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\necho \"old from $0\"\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	f, err := Copy(t.Context(), path, Options{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\necho \"old from $0\"\n"), 0o700))
+	f := require.Must(Copy(t.Context(), path, Options{Dir: dir}))(t)
 	overwrite(t, path, "#!/bin/sh\necho new\n")
 	if out := run(t, f.Path()); f.Sealed || out != "old from "+f.Path() || filepath.Dir(f.Path()) != dir || !strings.HasSuffix(f.Path(), "-script.sh") {
 		t.Errorf("sealed %v, %q says %q", f.Sealed, f.Path(), out)
@@ -76,9 +67,7 @@ func TestCopyOfScript(t *testing.T) {
 func TestCopyOfFIFO(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "fifo")
-	if err := syscall.Mkfifo(path, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, syscall.Mkfifo(path, 0o700))
 	if _, err := Copy(t.Context(), path, Options{}); err == nil || !strings.Contains(err.Error(), "a FIFO") {
 		t.Errorf("%v", err)
 	}
@@ -91,25 +80,17 @@ func TestCopyOfFIFO(t *testing.T) {
 func TestAwaitWriters(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "file")
-	writer, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	writer := require.Must(os.Create(path))(t)
 	done := make(chan error, 1)
 	go func() { done <- awaitWriters(t.Context(), path) }()
-	reader, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reader := require.Must(os.Open(path))(t)
 	defer func() { _ = reader.Close() }()
 	select {
 	case err := <-done:
 		t.Errorf("it did not wait: %v", err)
 	case <-time.After(20 * pace):
 	}
-	if err := writer.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, writer.Close())
 	if err := <-done; err != nil {
 		t.Error(err)
 	}

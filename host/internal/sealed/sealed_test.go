@@ -16,6 +16,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // The test binary is the program that is copied and run.
@@ -33,16 +35,12 @@ func TestMain(m *testing.M) {
 func program(t *testing.T, dir string) (path string, content []byte) {
 	t.Helper()
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if content, err = os.ReadFile(exe); err != nil {
 		t.Fatal(err)
 	}
 	path = filepath.Join(dir, "program"+filepath.Ext(exe))
-	if err := os.WriteFile(path, content, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, content, 0o700))
 	return path, content
 }
 
@@ -60,9 +58,7 @@ func run(t *testing.T, path string) string {
 func private0(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "private")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(dir, 0o700))
 	return dir
 }
 
@@ -77,13 +73,9 @@ func empty(t *testing.T, dir string) {
 func overwrite(t *testing.T, path, content string) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, err = f.WriteString(content)
-	if err := errors.Join(err, f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(err, f.Close()))
 }
 
 func TestCopyRunsWhatWasHashed(t *testing.T) {
@@ -91,10 +83,7 @@ func TestCopyRunsWhatWasHashed(t *testing.T) {
 	for _, forced := range []bool{false, true} {
 		dir := private0(t)
 		path, content := program(t, t.TempDir())
-		f, err := Copy(t.Context(), path, Options{Dir: dir, Private: forced})
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := require.Must(Copy(t.Context(), path, Options{Dir: dir, Private: forced}))(t)
 		overwrite(t, path, "#!/bin/sh\necho the new bytes\n")
 		sum := sha256.Sum256(content)
 		if f.SHA256 != hex.EncodeToString(sum[:]) || f.Size != int64(len(content)) {
@@ -147,17 +136,11 @@ func TestCopyRefuses(t *testing.T) {
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
 	link := filepath.Join(dir, "link")
-	if err := os.Symlink(path, link); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink(path, link))
 	open := filepath.Join(dir, "open")
-	if err := os.Mkdir(open, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(open, 0o755))
 	script := filepath.Join(dir, "script")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(script, []byte("#!/bin/sh\n"), 0o700))
 	own := private0(t)
 	for name, c := range map[string]struct {
 		ctx  context.Context
@@ -213,21 +196,12 @@ func TestCopyOfWhatChanges(t *testing.T) {
 		"not": nil,
 	} {
 		path := filepath.Join(t.TempDir(), "program")
-		if err := os.WriteFile(path, bytes.Repeat([]byte("x"), 100_000), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, bytes.Repeat([]byte("x"), 100_000), 0o700))
 		old := mustStat(t, path).ModTime().Add(-1e9) // so that any write shows in it
-		if err := os.Chtimes(path, old, old); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Chtimes(path, old, old))
 		from, before, err := Open(path, MaxSize)
-		if err != nil {
-			t.Fatal(err)
-		}
-		to, err := target(Options{Dir: private0(t)}, "program", false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		to := require.Must(target(Options{Dir: private0(t)}, "program", false))(t)
 		r := &changing{Reader(t.Context(), from, before.Size()), 50_000, func() {
 			if change == nil {
 				return
@@ -252,10 +226,7 @@ func TestCopyOfWhatChanges(t *testing.T) {
 
 func mustStat(t *testing.T, path string) fs.FileInfo {
 	t.Helper()
-	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := require.Must(os.Stat(path))(t)
 	return info
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // connection is one way for a client of another make to reach toolhost.
@@ -131,9 +132,7 @@ func TestListChangedForAnotherSDK(t *testing.T) {
 		path := plugintest.Install(t, w.plugins, "named-2")
 		follow(true)
 		d.call("named-2_t0", nil)
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Remove(path))
 		follow(false)
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // mount writes a file of MCP servers as other programs have them, and returns its path.
@@ -164,10 +166,7 @@ func TestServerFilesystem(t *testing.T) {
 	modules(t)
 	eachConnection(t, func(t *testing.T, c connection) {
 		w := newWorld(t, "")
-		dir, err := filepath.EvalSymlinks(t.TempDir())
-		if err != nil {
-			t.Fatal(err)
-		}
+		dir := require.Must(filepath.EvalSymlinks(t.TempDir()))(t)
 		in := func(name string) string { return filepath.Join(dir, name) }
 		w.write(in("a.txt"), "one\ntwo\n")
 		w.write(in("dot.png"), "png")

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/test/mcptest"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // suite is the program of the conformance suite.
@@ -33,10 +34,7 @@ func runSuite(t *testing.T, side, revision string, args ...string) {
 	} else {
 		args = append(args, "--requirements", revision)
 	}
-	expected, err := filepath.Abs("expected.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expected := require.Must(filepath.Abs("expected.yaml"))(t)
 	dir := t.TempDir()
 	words := node(t, suite, append(args, "--expected-failures", expected, "-o", dir)...)
 	cmd := exec.CommandContext(t.Context(), words[0], words[1:]...)
@@ -48,10 +46,7 @@ func runSuite(t *testing.T, side, revision string, args ...string) {
 	if !total.Match(out) {
 		t.Errorf("the suite checked nothing:\n%s", out)
 	}
-	known, err := os.ReadFile(expected)
-	if err != nil {
-		t.Fatal(err)
-	}
+	known := require.Must(os.ReadFile(expected))(t)
 	for _, m := range failed.FindAllSubmatch(out, -1) { // the status leaves out what no revision requires
 		if !regexp.MustCompile(`(?m)^  - ` + regexp.QuoteMeta(string(m[1])) + `(:|$)`).Match(known) {
 			t.Errorf("%s fails, and is not in expected.yaml:\n%s", m[1], failures(t, dir))
@@ -113,10 +108,7 @@ func TestServer(t *testing.T) {
 // suiteConfig mounts the server, and gives its tools the names by which the suite calls them.
 func suiteConfig(t *testing.T) string {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := require.Must(os.Executable())(t)
 	var b strings.Builder
 	fmt.Fprintf(&b, "mcp_servers:\n  %s:\n    command: %q\n    args: [%q]\ntools:\n", mcptest.Everything, self, serveFlag)
 	for _, name := range mcptest.ServerTools() {
@@ -129,10 +121,7 @@ func suiteConfig(t *testing.T) string {
 func TestClient(t *testing.T) {
 	t.Parallel()
 	modules(t)
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := require.Must(os.Executable())(t)
 	for _, revision := range revisions { //nolint:paralleltest // each takes the whole machine
 		t.Run(revision, func(t *testing.T) { runSuite(t, "client", revision, "--command", self) })
 	}

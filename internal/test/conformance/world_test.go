@@ -23,6 +23,7 @@ import (
 
 	"github.com/toolhost/toolhost/internal/test/binaries"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // world is a place to use the command in: a workspace, a configuration, a plugin directory and
@@ -158,10 +159,7 @@ func (p proxy) origin() string { return "http://" + p.Listener.Addr().String() }
 // start has the proxy serve in front of s, and returns the endpoint.
 func (p proxy) start(t *testing.T, s server) string {
 	t.Helper()
-	target, err := url.Parse(s.url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := require.Must(url.Parse(s.url))(t)
 	pass := &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
 		r.Out.URL.Scheme, r.Out.URL.Host = target.Scheme, target.Host
 		r.Out.Header.Set("Authorization", "Bearer "+s.token)

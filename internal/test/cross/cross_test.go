@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/tools/go/packages"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // Types are checked from source: compiling every dependency for a system on which nothing is run
@@ -19,11 +21,8 @@ func TestMacOS(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes 11 s: .ci/long runs it")
 	}
-	root, err := filepath.Abs("../../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	pkgs, err := packages.Load(&packages.Config{
+	root := require.Must(filepath.Abs("../../.."))(t)
+	pkgs := require.Must(packages.Load(&packages.Config{
 		Mode: packages.LoadAllSyntax, Dir: root, Context: t.Context(),
 		Env: append(os.Environ(), "GOOS=darwin", "CGO_ENABLED=0"),
 		ParseFile: func(files *token.FileSet, name string, text []byte) (*ast.File, error) {
@@ -33,10 +32,7 @@ func TestMacOS(t *testing.T) {
 			}
 			return f, err
 		},
-	}, "./...")
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, "./..."))(t)
 	if len(pkgs) < 100 {
 		t.Errorf("%d packages, want those of the module", len(pkgs))
 	}

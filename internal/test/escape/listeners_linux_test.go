@@ -11,6 +11,8 @@ import (
 
 	"golang.org/x/net/dns/dnsmessage"
 	"golang.org/x/sys/unix"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // listeners note what they are told, and answer with the same.
@@ -126,13 +128,8 @@ func (l *listeners) udpLite(t *testing.T) string {
 	}
 	f := os.NewFile(uintptr(fd), "udplite")
 	defer func() { _ = f.Close() }()
-	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
-		t.Fatal(err)
-	}
-	conn, err := net.FilePacketConn(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
+	conn := require.Must(net.FilePacketConn(f))(t)
 	return l.packets(t, conn, nil)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/test/binaries"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // Variables by which this test's binary is told what its parent has made, when it runs again
@@ -57,9 +58,7 @@ func plugins(t *testing.T) string {
 	}
 	program := filepath.Join(binaries.Build(t, "internal/test/escape/probe"), "probe")
 	dir, err := os.MkdirTemp(ground(), "escape-probe-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	built.dir = filepath.Join(dir, "plugins")
 	err = errors.Join(os.Chmod(dir, 0o755), os.Mkdir(built.dir, 0o755)) //nolint:gosec // another user has to get there
 	if err == nil {

@@ -73,14 +73,8 @@ func TestReportIsTrue(t *testing.T) {
 		change(&f)
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			text, err := json.Marshal(f)
-			if err != nil {
-				t.Fatal(err)
-			}
-			self, err := os.Executable()
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := require.Must(json.Marshal(f))(t)
+			self := require.Must(os.Executable())(t)
 			profiles := ".*"
 			if some := byDay[name]; testing.Short() && some != nil {
 				profiles = strings.Join(some, "|")

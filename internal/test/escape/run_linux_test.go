@@ -21,6 +21,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/test/escape"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -180,13 +181,8 @@ func descriptorOf(t *testing.T, plugin, number int) int {
 func closedDescriptor(t *testing.T) int {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "/bin/true")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	fd, err := unix.PidfdOpen(cmd.Process.Pid, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cmd.Start())
+	fd := require.Must(unix.PidfdOpen(cmd.Process.Pid, 0))(t)
 	_ = cmd.Wait()
 	return fd
 }
@@ -214,17 +210,11 @@ func newFree(t *testing.T, w *world) *free {
 		cmd.SysProcAttr.Unshareflags = syscall.CLONE_NEWNS
 	}
 	left, err := os.Open(w.Secret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	inR, inW, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	outR, outW, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cmd.Stdin, cmd.Stdout, cmd.ExtraFiles = inR, outW, []*os.File{left}
 	err = cmd.Start()
 	_, _, _ = left.Close(), inR.Close(), outW.Close()
@@ -240,9 +230,7 @@ func (f *free) pid() int { return f.cmd.Process.Pid }
 func (f *free) try(t *testing.T, name string, w escape.World) (a escape.Answer) {
 	t.Helper()
 	err := json.NewEncoder(f.in).Encode(map[string]any{"name": name, "world": w})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	line, err := f.out.ReadBytes('\n')
 	if err == nil {
 		err = json.Unmarshal(line, &a)
@@ -281,9 +269,7 @@ func newConfined(t *testing.T, w *world, change func(*plugin.Config)) *confined 
 	change(&cfg)
 	p := plugin.New(found[0], cfg)
 	t.Cleanup(func() { _ = p.Close(context.Background()) })
-	if err := p.Ready(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, p.Ready(t.Context()))
 	return &confined{p, p.Status().PID}
 }
 
@@ -292,9 +278,7 @@ func (c *confined) pid() int { return c.process }
 func (c *confined) try(t *testing.T, name string, w escape.World) (a escape.Answer) {
 	t.Helper()
 	args, err := json.Marshal(map[string]any{"name": name, "world": w})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), ceiling)
 	defer cancel()
 	res, err := c.plugin.Execute(ctx, tool.Call{ID: name, Name: "attempt", Arguments: args})

@@ -71,9 +71,7 @@ func TestDeclared(t *testing.T) {
 			c := newConfined(t, w, func(c *plugin.Config) {
 				s := sandboxOf(profile, w)
 				text, err := json.Marshal(tool.Needs{Read: s.Read, Write: s.Write, Net: s.Net, Exec: s.Exec})
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				c.Env = append(c.Env, escape.NeedsVariable+"="+string(text))
 				c.Sandbox.Level, c.Namespace = plugin.Strict, plugin.NamespaceOn
 			})

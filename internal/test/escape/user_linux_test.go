@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/test/binaries"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // As another user than root, all tests run again: what protects root's plugins and what
@@ -25,10 +26,7 @@ func TestAsOtherUser(t *testing.T) {
 	}
 	const nobody = 65534
 	dir := directory(t, ground())
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := require.Must(os.Executable())(t)
 	binary := filepath.Join(dir, "test")
 	for _, err := range []error{binaries.Copy(self, binary), os.Chown(dir, nobody, nobody)} {
 		if err != nil {

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/toolhost/toolhost/internal/test/escape"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // victim is a process that is attacked.
@@ -45,14 +46,8 @@ func newVictim(t *testing.T, dir, secret string, terminal *os.File, change func(
 	if change != nil {
 		change(cmd.SysProcAttr)
 	}
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	in := require.Must(cmd.StdinPipe())(t)
+	out := require.Must(cmd.StdoutPipe())(t)
 	if err := startAsPlugin(cmd); err != nil {
 		t.Fatalf("start a process to be attacked: %v", err)
 	}
@@ -118,9 +113,7 @@ func (v *victim) got(signal string, wait time.Duration) bool {
 // memory is the victim's scratch memory.
 func (v *victim) memory(t *testing.T) string {
 	t.Helper()
-	if _, err := io.WriteString(v.in, "\n"); err != nil {
-		t.Fatal(err)
-	}
+	require.Must(io.WriteString(v.in, "\n"))(t)
 	select {
 	case text := <-v.scratch:
 		return text

@@ -50,10 +50,7 @@ func newWorld(t *testing.T) *world {
 // directory makes one with a short path, as sockets are in it.
 func directory(t *testing.T, in string) string {
 	t.Helper()
-	dir, err := os.MkdirTemp(in, "escape-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := require.Must(os.MkdirTemp(in, "escape-"))(t)
 	t.Cleanup(func() {
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
@@ -145,17 +142,10 @@ func (w *world) processes(t *testing.T, terminal *os.File) {
 	w.neighbour = newVictim(t, w.Outside, w.secret, terminal, nil)
 	w.Neighbour = w.neighbour.Victim
 	w.Apart = newVictim(t, w.Outside, w.secret, nil, apart).Victim
-	file, err := os.CreateTemp(w.base, "host-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := require.Must(os.CreateTemp(w.base, "host-"))(t)
 	t.Cleanup(func() { _ = file.Close() })
-	if _, err := file.WriteString(w.secret); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(file.Name()); err != nil {
-		t.Fatal(err)
-	}
+	require.Must(file.WriteString(w.secret))(t)
+	require.NoError(t, os.Remove(file.Name()))
 	w.hostSecret = []byte(w.secret)
 	w.Host = escape.Victim{
 		PID: os.Getpid(), TID: os.Getpid(), File: int(file.Fd()), Secret: uintptr(unsafe.Pointer(&w.hostSecret[0])), Length: len(w.secret),
@@ -188,9 +178,7 @@ func (w *world) sockets(t *testing.T) {
 func (w *world) terminal(t *testing.T) *os.File {
 	t.Helper()
 	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	n, err := unix.IoctlGetInt(int(person.Fd()), unix.TIOCGPTN)
 	if err == nil {
 		err = unix.IoctlSetPointerInt(int(person.Fd()), unix.TIOCSPTLCK, 0)
@@ -212,19 +200,11 @@ func (w *world) terminal(t *testing.T) *os.File {
 // memory makes what processes share without files.
 func (w *world) memory(t *testing.T) {
 	t.Helper()
-	id, err := unix.SysvShmGet(unix.IPC_PRIVATE, 4096, 0o600|unix.IPC_CREAT)
-	if err != nil {
-		t.Fatal(err)
-	}
+	id := require.Must(unix.SysvShmGet(unix.IPC_PRIVATE, 4096, 0o600|unix.IPC_CREAT))(t)
 	t.Cleanup(func() { _, _ = unix.SysvShmCtl(id, unix.IPC_RMID, nil) })
-	text, err := unix.SysvShmAttach(id, 0, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := require.Must(unix.SysvShmAttach(id, 0, 0))(t)
 	copy(text, w.secret)
-	if err := unix.SysvShmDetach(text); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, unix.SysvShmDetach(text))
 	w.Segment = id
 
 	w.Queue = token("escape-")
@@ -243,10 +223,7 @@ func (w *world) memory(t *testing.T) {
 
 	w.Key = token("escape-")
 	const ofUser = -4
-	key, err := unix.AddKey("user", w.Key, message, ofUser)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := require.Must(unix.AddKey("user", w.Key, message, ofUser))(t)
 	t.Cleanup(func() { _, _ = unix.KeyctlInt(unix.KEYCTL_UNLINK, key, ofUser, 0, 0) })
 
 	for _, root := range []string{"/sys/fs/cgroup/unified", "/sys/fs/cgroup/pids", "/sys/fs/cgroup"} {
@@ -272,9 +249,7 @@ func (w *world) programs(t *testing.T) {
 	t.Helper()
 	plugins(t) // makes the setuid program
 	w.Program, w.Unlisted, w.Setuid = "/bin/echo", "/usr/bin/printf", os.Getenv(setuidVariable)
-	if err := binaries.Copy(w.Unlisted, filepath.Join(w.Workspace, "program")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, binaries.Copy(w.Unlisted, filepath.Join(w.Workspace, "program")))
 }
 
 // of is the world of one attempt.

@@ -15,6 +15,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -51,10 +52,7 @@ func TestCalls(t *testing.T) {
 // open starts the plugin in a workspace.
 func open(t *testing.T, plugins, root string, opts ...host.Option) *host.Host {
 	t.Helper()
-	h, err := host.New(append(opts, host.WithRoot(root), host.WithStartTimeout(ceiling))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := require.Must(host.New(append(opts, host.WithRoot(root), host.WithStartTimeout(ceiling))...))(t)
 	t.Cleanup(func() {
 		if err := h.Close(context.Background()); err != nil {
 			t.Errorf("Close: %v", err)
@@ -76,9 +74,7 @@ func pin(t *testing.T, plugins string) string {
 	var r host.Recorder
 	open(t, plugins, t.TempDir(), host.WithRecorder(&r))
 	path := filepath.Join(t.TempDir(), "toolhost.lock")
-	if err := r.Lock().Write(path); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.Lock().Write(path))
 	return path
 }
 

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/test/binaries"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // update has TestExamplesAreFresh write the examples.
@@ -107,10 +108,7 @@ func newProject(t *testing.T, language string) string {
 	path := command(t)
 	args := []string{"plugin", "new", name, "--lang", language}
 	if language == "go" {
-		checkout, err := filepath.Abs("../../..")
-		if err != nil {
-			t.Fatal(err)
-		}
+		checkout := require.Must(filepath.Abs("../../.."))(t)
 		args = append(args, "--toolhost", checkout)
 	}
 	cmd := exec.CommandContext(t.Context(), path, args...) //nolint:gosec // of this test
@@ -176,10 +174,7 @@ func TestExamplesAreShort(t *testing.T) {
 		if l.example == "" {
 			continue
 		}
-		text, err := os.ReadFile(filepath.Join(examples, language, l.example))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := require.Must(os.ReadFile(filepath.Join(examples, language, l.example)))(t)
 		lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 		if len(lines) > 80 {
 			t.Errorf("%s has %d lines", l.example, len(lines))
@@ -225,13 +220,8 @@ func TestProjects(t *testing.T) {
 	inEach(t, func(t *testing.T, _ string, p project) {
 		p.run(t, "help", "test", "build")
 		file := filepath.Join(p.dir, "bin", name)
-		first, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Remove(file); err != nil {
-			t.Fatal(err)
-		}
+		first := require.Must(os.ReadFile(file))(t)
+		require.NoError(t, os.Remove(file))
 		p.run(t, "build")
 		if second, err := os.ReadFile(file); err != nil || string(first) != string(second) {
 			t.Errorf("another build gives other bytes (%v)", err)

@@ -20,6 +20,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/test/registrytest"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // TestShipping is the way of a plugin from an empty directory to those who use it: its author begins
@@ -62,10 +63,7 @@ func newRegistry(t *testing.T) *ociRegistry {
 	t.Helper()
 	server := httptest.NewServer(registrytest.New(t))
 	t.Cleanup(server.Close)
-	to, err := url.Parse(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	to := require.Must(url.Parse(server.URL))(t)
 	liar := httptest.NewServer(&httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) },
 		ModifyResponse: func(r *http.Response) error {
@@ -202,10 +200,7 @@ func newAuthor(t *testing.T, p project, language string) *author {
 		a.make = append(a.make, "PLATFORMS="+platform)
 	}
 	a.toolhost("plugin", "keygen", "--no-password", "author.key").exits(0)
-	key, err := os.ReadFile(filepath.Join(p.dir, "author.pub"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := require.Must(os.ReadFile(filepath.Join(p.dir, "author.pub")))(t)
 	lines := strings.Split(strings.TrimSpace(string(key)), "\n")
 	a.key = lines[len(lines)-1]
 	return a

@@ -19,6 +19,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -227,21 +228,13 @@ func processorTime(pid int) time.Duration {
 // runHost runs a host that does the job.
 func (j job) runHost(t *testing.T) (out outcome) {
 	t.Helper()
-	text, err := json.Marshal(j)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := require.Must(json.Marshal(j))(t)
 	cmd := exec.CommandContext(t.Context(), "/proc/self/exe")
 	cmd.Env = append(os.Environ(), hostVariable+"="+string(text))
 	cmd.SysProcAttr = &unix.SysProcAttr{Pdeathsig: unix.SIGKILL}
 	cmd.Stderr = os.Stderr
-	said, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(said, &out); err != nil {
-		t.Fatal(err)
-	}
+	said := require.Must(cmd.Output())(t)
+	require.NoError(t, json.Unmarshal(said, &out))
 	if out.Error != "" {
 		t.Fatal(out.Error)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -21,9 +22,7 @@ func TestFleetSoak(t *testing.T) { //nolint:paralleltest // it counts
 		t.Fatalf("%v\n%s%s", err, out.String(), progress.String())
 	}
 	var r FleetReport
-	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(out.Bytes(), &r))
 	if r.Calls == 0 || r.Idempotent.Calls+r.Other.Calls != r.Calls || len(r.Samples) < 10 || r.Took == 0 {
 		t.Errorf("%+v", r)
 	}

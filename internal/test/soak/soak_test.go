@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -36,9 +37,7 @@ func TestSoak(t *testing.T) { //nolint:paralleltest // it counts
 		t.Fatalf("%v\n%s%s", err, out.String(), progress.String())
 	}
 	var r Report
-	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(out.Bytes(), &r))
 	if r.Calls == 0 || r.Kills == 0 || r.Starts < 3 || r.Idempotent.Calls+r.Other.Calls != r.Calls || len(r.Carriers) != 3 {
 		t.Errorf("%+v", r)
 	}
@@ -163,26 +162,17 @@ func TestLedger(t *testing.T) {
 		t.Errorf("none: %v", err)
 	}
 	for range 2 { // as two processes
-		l, err := openLedger(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := require.Must(openLedger(path))(t)
 		defer func() { _ = l.file.Close() }()
-		if err := errors.Join(l.add(callID(3, 1000)), l.add(callID(0, 0))); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(l.add(callID(3, 1000)), l.add(callID(0, 0))))
 	}
-	if err := ran.read(path); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ran.read(path))
 	if got := []int{ran.of(3, 1000), ran.of(0, 0), ran.of(3, 0), ran.of(3, 1001), ran.of(7, 7)}; !slices.Equal(got, []int{2, 2, 0, 0, 0}) {
 		t.Error(got)
 	}
 	for _, line := range []string{"call-1-1\n", strings.Repeat(" ", recordSize-1) + "\n", "call--1-1" + strings.Repeat(" ", recordSize-10) + "\n", strings.Repeat("x", recordSize)} {
 		bad := filepath.Join(t.TempDir(), "bad")
-		if err := os.WriteFile(bad, []byte(line), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(bad, []byte(line), 0o600))
 		if err := (runs{}).read(bad); err == nil {
 			t.Errorf("%q is taken", line)
 		}

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 var (
@@ -28,7 +30,7 @@ func TestDocsNameFiles(t *testing.T) {
 	t.Parallel()
 	tree := os.DirFS("../../..")
 	var files []string
-	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
+	require.NoError(t, fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			if err == nil && slices.Contains([]string{".git", "bin", "dist", "node_modules"}, d.Name()) {
 				err = fs.SkipDir
@@ -37,10 +39,7 @@ func TestDocsNameFiles(t *testing.T) {
 		}
 		files = append(files, "/"+name)
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	documents := 0
 	for _, file := range files {
 		name := file[1:]
@@ -48,10 +47,7 @@ func TestDocsNameFiles(t *testing.T) {
 		if name == "CHANGELOG.md" || !prose && path.Ext(name) != ".md" { // the changelog names what there was
 			continue
 		}
-		text, err := fs.ReadFile(tree, name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := require.Must(fs.ReadFile(tree, name))(t)
 		var named []string
 		if prose {
 			named = documentsIn(text)
@@ -101,10 +97,7 @@ func TestDocumentsIn(t *testing.T) {
 // The index of the decisions has each of them.
 func TestDecisionsAreListed(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../../docs/decisions.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := require.Must(os.ReadFile("../../../docs/decisions.md"))(t)
 	no := regexp.MustCompile(`[^\w\- ]`)
 	entries := regexp.MustCompile(`(?m)^### (.*)$`).FindAllStringSubmatch(string(text), -1)
 	for _, e := range entries {

@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // newest is the newest run of the benchmarks.
@@ -121,16 +123,10 @@ func newestRun(latest, tables []byte) (newest, error) {
 func TestFiguresAreTheNewest(t *testing.T) {
 	t.Parallel()
 	read := func(name string) []byte {
-		text, err := os.ReadFile("../../../" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := require.Must(os.ReadFile("../../../" + name))(t)
 		return text
 	}
-	n, err := newestRun(read("docs/bench/latest.json"), read("docs/bench/latest.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := require.Must(newestRun(read("docs/bench/latest.json"), read("docs/bench/latest.md")))(t)
 	for document, sentences := range n.sentences() {
 		text := string(read(document))
 		for _, sentence := range sentences {
@@ -146,9 +142,7 @@ func TestNewestRun(t *testing.T) {
 	n, err := newestRun([]byte(`{"p50_socket": 0.2877, "p50_stream": 0.6248, "machine": {"seconds": 426}}`), []byte(
 		"| **mcp** | MCP go-sdk over stdio | 503 | 1.56 |\n"+
 			"| `a` | p50 | ≤ 0.62 | 0.625 | **not met** |\n| `b` | p99 | ≤ 1 | 0.99 | met |\n| `c` | CPU | – | 1.14 |  |\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	sentences := n.sentences()
 	for document, want := range map[string]bool{
 		"Of the 2 speed\ntargets in the [newest benchmark](docs/bench/latest.md), 1 are not met.": true,

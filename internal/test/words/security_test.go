@@ -14,16 +14,15 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // The tests that SECURITY.md names for each guarantee exist: each alternative of a pattern selects one
 // in each of its packages.
 func TestSecurityNamesTests(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../../SECURITY.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := require.Must(os.ReadFile("../../../SECURITY.md"))(t)
 	_, table, _ := strings.Cut(string(text), "| shown by |\n|---|---|---|\n")
 	table, _, _ = strings.Cut(table, "\n\n")
 	rows := strings.Split(table, "\n")
@@ -109,16 +108,10 @@ func faultsOf(cell string, tests func(string) []string) (faults []string) {
 // testsOf returns the names of what -run selects from in a directory, whatever the build tags.
 func testsOf(t *testing.T, dir string) []string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := require.Must(filepath.Glob(filepath.Join(dir, "*_test.go")))(t)
 	var names []string
 	for _, name := range files {
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := require.Must(parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution))(t)
 		for _, d := range file.Decls {
 			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && selectable(f.Name.Name) {
 				names = append(names, f.Name.Name)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -87,10 +88,7 @@ func prepare(t *testing.T, c plugin.Candidate, needs *tool.Needs, settings plugi
 	p := &place{root: t.TempDir(), cache: t.TempDir(), namespaces: settings.Namespace != plugin.NamespaceOff}
 	settings.StartTimeout = ceiling
 	if needs != nil {
-		text, err := json.Marshal(needs)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := require.Must(json.Marshal(needs))(t)
 		settings.Env = append(settings.Env, needsVariable+"="+string(text))
 	}
 	sockets, err := os.MkdirTemp("/tmp", "work-") // t.TempDir and TMPDIR may be too long for a socket
@@ -114,9 +112,7 @@ func prepare(t *testing.T, c plugin.Candidate, needs *tool.Needs, settings plugi
 func (p *place) file(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(p.root, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
 	if err := os.WriteFile(path, []byte(text), 0o700); err != nil { //nolint:gosec // some are programs
 		t.Fatal(err)
 	}
@@ -127,9 +123,7 @@ func (p *place) file(t *testing.T, name, text string) string {
 func call[Out any](t *testing.T, p *place, name string, in any) (out Out) {
 	t.Helper()
 	args, err := json.Marshal(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), ceiling)
 	defer cancel()
 	res, err := p.plugin.Execute(ctx, tool.Call{ID: "test", Name: name, Arguments: args})

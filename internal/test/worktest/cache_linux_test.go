@@ -11,6 +11,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -20,32 +21,22 @@ func cached(t *testing.T, dir, name, root, caches string, needs *tool.Needs, set
 	if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
 		plugintest.Install(t, dir, name)
 	}
-	env, err := json.Marshal(needs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	env := require.Must(json.Marshal(needs))(t)
 	opts := []host.Option{
 		host.WithRoot(root), host.WithPluginCache(caches), host.WithSandbox(settings.Sandbox), host.WithProtected(filepath.Dir(caches)),
 		host.WithPluginEnv(needsVariable+"="+string(env), "CACHES="+caches), host.WithNamespace(settings.Namespace),
 	}
-	h, err := host.New(opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := require.Must(host.New(opts...))(t)
 	t.Cleanup(func() {
 		if err := h.Close(context.Background()); err != nil {
 			t.Errorf("Close: %v", err)
 		}
 	})
-	if _, err := h.Load(t.Context(), dir); err != nil {
-		t.Fatal(err)
-	}
+	require.Must(h.Load(t.Context(), dir))(t)
 	return func(script string) (out ran) {
 		t.Helper()
 		args, err := json.Marshal(program{Line: []string{"sh", "-c", script}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		res, err := h.Execute(t.Context(), tool.Call{Name: "run", Arguments: args})
 		if err == nil {
 			err = json.Unmarshal(res.Structured, &out)

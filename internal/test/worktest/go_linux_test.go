@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -95,10 +96,7 @@ func TestGo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes two minutes: .ci/long runs it")
 	}
-	g, err := gophers()
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := require.Must(gophers())(t)
 	needs := &tool.Needs{
 		Read: []string{g.root, g.modules}, Write: []string{tool.Workspace, g.cache},
 		Exec: []string{"go", g.root, g.cache, tool.Workspace},
@@ -106,10 +104,7 @@ func TestGo(t *testing.T) {
 	if compiler, err := exec.LookPath("gcc"); err == nil {
 		needs.Exec = append(needs.Exec, compiler, "as", "ld")
 		for _, part := range []string{"cc1", "collect2"} {
-			path, err := exec.CommandContext(t.Context(), compiler, "-print-prog-name="+part).Output()
-			if err != nil {
-				t.Fatal(err)
-			}
+			path := require.Must(exec.CommandContext(t.Context(), compiler, "-print-prog-name="+part).Output())(t)
 			needs.Exec = append(needs.Exec, strings.TrimSpace(string(path)))
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -23,9 +24,7 @@ var throughProxy = []string{"NO_PROXY=", "no_proxy=", "GIT_SSL_CAINFO=ca.pem", "
 func site(t *testing.T) (address, certificate string) {
 	t.Helper()
 	files := t.TempDir()
-	if err := os.WriteFile(filepath.Join(files, "page"), []byte("a page"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(files, "page"), []byte("a page"), 0o600))
 	for _, line := range [][]string{
 		{"init", "-q", files + "/work"}, {"-C", files + "/work", "commit", "-q", "--allow-empty", "-m", "far away"},
 		{"clone", "-q", "--bare", files + "/work", files + "/repo.git"}, {"-C", files + "/repo.git", "update-server-info"},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
@@ -121,9 +122,7 @@ func scriptOf(t *testing.T, interpreter string) plugin.Candidate {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"scripted": "#!" + interpreter + scripted, "words/word.js": "exports.word = 'well'"} {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		if err := os.WriteFile(path, []byte(text), 0o700); err != nil { //nolint:gosec // a program
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -87,10 +88,7 @@ func TestPython(t *testing.T) {
 				p.run(t, python.path, "-m", "venv", "--without-pip", "venv")
 				interpreter := filepath.Join(p.root, "venv", "bin", "python")
 				site := strings.TrimSpace(p.run(t, interpreter, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"))
-				rel, err := filepath.Rel(p.root, site)
-				if err != nil {
-					t.Fatal(err)
-				}
+				rel := require.Must(filepath.Rel(p.root, site))(t)
 				p.file(t, filepath.Join(rel, "greeting", "__init__.py"), "word = 'hello'\n")
 				if out := p.run(t, interpreter, "-c", "import greeting; print(greeting.word)"); out != "hello\n" {
 					t.Errorf("it prints %q", out)

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/internal/test/toolserver"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -44,9 +45,7 @@ func environment(t *testing.T, p python) string {
 	if err != nil || len(sites) != 1 {
 		t.Fatalf("%v, %v", sites, err)
 	}
-	if err := os.WriteFile(filepath.Join(sites[0], "greeting.py"), []byte("word = 'well'\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(sites[0], "greeting.py"), []byte("word = 'well'\n"), 0o600))
 	return filepath.Join(dir, "bin", "python")
 }
 

@@ -89,10 +89,7 @@ var yes = policy.ApproverFunc(func(context.Context, policy.Request) (policy.Deci
 // ask calls a tool as a caller that is granted everything.
 func ask(t *testing.T, h *host.Host, name string, args map[string]any) (tool.Result, error) {
 	t.Helper()
-	text, err := json.Marshal(args)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := require.Must(json.Marshal(args))(t)
 	s := h.Session(host.WithGrants(tool.FSRead, tool.FSWrite, tool.Exec), host.WithApprover(yes))
 	return s.Execute(t.Context(), tool.Call{Name: name, Arguments: text})
 }
@@ -118,17 +115,10 @@ func workspace(t *testing.T) string {
 	}
 	for name, text := range files {
 		path := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	}
-	g, err := gophers()
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := require.Must(gophers())(t)
 	tidy := exec.CommandContext(t.Context(), "go", "mod", "tidy")
 	tidy.Dir, tidy.Env = root, append(os.Environ(), g.env...)
 	if out, err := tidy.CombinedOutput(); err != nil {
@@ -141,10 +131,7 @@ func workspace(t *testing.T) string {
 // with the same ones is in the user's cache, which the plugins read.
 func goEnv(t *testing.T) host.Option {
 	t.Helper()
-	g, err := gophers()
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := require.Must(gophers())(t)
 	flags := strings.TrimSpace(os.Getenv("GOFLAGS") + " -mod=mod")
 	return host.WithPluginEnv("GOMODCACHE="+g.modules, "GOFLAGS="+flags, "GONOSUMDB=*")
 }
@@ -158,9 +145,7 @@ func TestShippedFiles(t *testing.T) {
 	if got := well(t, h, "fs.read", map[string]any{"path": "a/b.txt"}); !strings.HasPrefix(got, "two") {
 		t.Errorf("it reads %q", got)
 	}
-	if err := os.Symlink(outside, filepath.Join(root, "out")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink(outside, filepath.Join(root, "out")))
 	if res, err := ask(t, h, "fs.write", map[string]any{"path": "out/x", "content": ""}); err == nil && !res.IsError {
 		t.Errorf("it writes outside: %s", res.Text())
 	}

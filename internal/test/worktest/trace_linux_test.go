@@ -25,9 +25,7 @@ func traced(t *testing.T, work func(t *testing.T, p *place)) (*tool.Needs, []str
 	trace := plugin.NewTrace()
 	p := open(t, worker, nil, plugin.Settings{Trace: trace})
 	work(t, p)
-	if err := p.plugin.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, p.plugin.Close(t.Context()))
 	n, notes := trace.Proposal()
 	for _, list := range [][]string{n.Read, n.Write, n.Exec} {
 		for i, path := range list {

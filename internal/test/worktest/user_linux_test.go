@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // As another user than root, all tests run again: what makes its sandboxes are other mechanisms.
@@ -22,16 +23,11 @@ func TestAsOtherUser(t *testing.T) {
 		t.Skip("make confinement runs it")
 	}
 	const nobody = 65534
-	dir, err := os.MkdirTemp("", "worktest-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := require.Must(os.MkdirTemp("", "worktest-"))(t)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	shipped := shippedPlugins(t)
 	binary := plugintest.InstallSelf(t, dir, "test")
-	if err := os.Chown(dir, nobody, nobody); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chown(dir, nobody, nobody))
 	// That user has compiled nothing: once, by TestGo, is enough.
 	cmd := exec.CommandContext(t.Context(), binary, "-test.timeout=20m", fmt.Sprint("-test.short=", testing.Short()), "-test.v", "-test.skip=TestShipped(Introspection|Execution)|TestTraceGo")
 	cmd.Dir = dir

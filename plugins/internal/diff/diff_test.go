@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/plugins/internal/truncate"
 )
 
@@ -80,13 +81,9 @@ func apply(t *testing.T, program string, c Change) {
 	t.Helper()
 	dir := t.TempDir()
 	file := filepath.Join(dir, c.Path)
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
 	if c.Exists {
-		if err := os.WriteFile(file, c.Old, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(file, c.Old, 0o644))
 	}
 	diff := c.Text()
 	cmd := appliers[program](dir, diff)

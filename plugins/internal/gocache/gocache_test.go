@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 func TestMain(m *testing.M) {
@@ -34,24 +36,19 @@ func module(t *testing.T, source string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"go.mod": "module example.test/p\n\ngo 1.24\n", "p.go": "package p\n\n" + source} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	return dir
 }
 
 func files(t *testing.T, dir string) (out []string) {
 	t.Helper()
-	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+	require.NoError(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
 			out = append(out, path)
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return out
 }
 
@@ -92,10 +89,7 @@ func TestBrokenEntries(t *testing.T) {
 	t.Parallel()
 	s := store(t.TempDir())
 	action, id := bytes.Repeat([]byte{1}, 32), bytes.Repeat([]byte{2}, 32)
-	path, err := s.put(action, id, 5, strings.NewReader("hello"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := require.Must(s.put(action, id, 5, strings.NewReader("hello")))(t)
 	if o, ok := s.get(action); !ok || o.path != path || o.size != 5 {
 		t.Errorf("got %+v, %v", o, ok)
 	}
@@ -103,9 +97,7 @@ func TestBrokenEntries(t *testing.T) {
 		t.Error("a body that ends early is kept")
 	}
 	for _, line := range []string{"", "v1", "v2 x y 5 1", "v1 " + strings.Repeat("01", 32) + " zz 5 1", "v1 " + strings.Repeat("01", 32) + " " + strings.Repeat("02", 32) + " 4 1"} {
-		if err := os.WriteFile(s.name(action, "a"), []byte(line), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(s.name(action, "a"), []byte(line), 0o600))
 		if _, ok := s.get(action); ok {
 			t.Errorf("%q is an entry", line)
 		}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 )
 
@@ -124,9 +125,7 @@ func (r repository) check(t *testing.T, rules map[string]string) {
 		}
 	}
 	for d := range rules {
-		if err := os.Remove(filepath.Join(r.dir, d, ".gitignore")); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Remove(filepath.Join(r.dir, d, ".gitignore")))
 	}
 }
 

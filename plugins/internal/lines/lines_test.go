@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // all reads to the end and returns the lines, bracketed.
@@ -122,10 +124,7 @@ func TestCompile(t *testing.T) {
 		{"^b$", Options{}, "b", "b"},
 		{"(?i)B", Options{}, "b", "b"},
 	} {
-		re, err := Compile(c.pattern, c.options)
-		if err != nil {
-			t.Fatal(err)
-		}
+		re := require.Must(Compile(c.pattern, c.options))(t)
 		if got := re.FindString(c.text); got != c.want {
 			t.Errorf("%+v finds %q", c, got)
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -30,9 +31,7 @@ func TestFunc(t *testing.T) {
 		return out(i), nil
 	})
 	set, err := tool.NewSet(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if f.OutputSchema == nil {
 		t.Error("there is no output schema")
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 )
 
@@ -41,9 +42,7 @@ func TestChangeRefusals(t *testing.T) {
 	ws, root, _ := space(t)
 	workspacetest.WriteFile(t, filepath.Join(root, "file"), "old")
 	workspacetest.WriteFile(t, filepath.Join(root, "large"), "")
-	if err := os.Truncate(filepath.Join(root, "large"), MaxChange+1); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Truncate(filepath.Join(root, "large"), MaxChange+1))
 	workspacetest.Symlink(t, "file", filepath.Join(root, "link"))
 	workspacetest.Symlink(t, "gone", filepath.Join(root, "dangling"))
 	for given, want := range map[string]string{
@@ -101,9 +100,7 @@ func TestChangeSeesWhatOthersDo(t *testing.T) {
 			calls := 0
 			_, err := ws.Change(t.Context(), "file", func(old []byte, _ bool) ([]byte, error) {
 				if calls++; calls == 1 {
-					if err := others.do(file); err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, others.do(file))
 				}
 				return append(old, ", changed"...), nil
 			})
@@ -125,10 +122,7 @@ func TestChangeSeesWhatOthersDo(t *testing.T) {
 func TestTheLastLook(t *testing.T) {
 	t.Parallel()
 	ws, root, _ := space(t)
-	dir, err := ws.openDir(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := require.Must(ws.openDir("."))(t)
 	defer func() { _ = dir.Close() }()
 	workspacetest.WriteFile(t, filepath.Join(root, "temp"), "new")
 	workspacetest.WriteFile(t, filepath.Join(root, "file"), "own")

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 )
 
@@ -80,10 +81,7 @@ func TestWhatWasSeenBeforeIsNotTrusted(t *testing.T) {
 // wantUntouched checks that the directory outside is as space made it.
 func wantUntouched(t *testing.T, outside string) {
 	t.Helper()
-	entries, err := os.ReadDir(outside)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := require.Must(os.ReadDir(outside))(t)
 	if len(entries) != 1 || content(t, filepath.Join(outside, "secret")) != "outside" {
 		t.Errorf("outside was touched: %v", entries)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/test/fulldisk"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 )
 
@@ -21,10 +22,7 @@ func TestFullDiskLeavesTheOldFile(t *testing.T) {
 func onFullDisk(t *testing.T, dir string) {
 	t.Helper()
 	workspacetest.WriteFile(t, filepath.Join(dir, "file"), "old")
-	ws, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ws := require.Must(Open(dir))(t)
 	defer func() { _ = ws.Close() }()
 	large := strings.Repeat("x", 1<<20)
 	for _, name := range []string{"file", "new"} {

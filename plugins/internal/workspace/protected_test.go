@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/protect"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -23,18 +24,11 @@ func guarded(t *testing.T) (ws *Workspace, root string) {
 	workspacetest.Symlink(t, "bin/plugins", filepath.Join(root, "shortcut"))
 	workspacetest.Symlink(t, "none/yet", filepath.Join(root, "dangling"))
 	workspacetest.Symlink(t, "../toolhost.yaml", filepath.Join(root, "src", "soft"))
-	if err := os.Link(filepath.Join(root, "toolhost.yaml"), filepath.Join(root, "src", "hard")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Link(filepath.Join(root, "toolhost.yaml"), filepath.Join(root, "src", "hard")))
 	protected, err := protect.Expand(filepath.Join(root, "toolhost.yaml"), filepath.Join(root, "toolhost.lock"),
 		filepath.Join(root, "bin", "plugins"), filepath.Join(root, "none", "yet"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ws, err = Open(root, protected...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	ws = require.Must(Open(root, protected...))(t)
 	t.Cleanup(func() { _ = ws.Close() })
 	return ws, root
 }
@@ -86,10 +80,7 @@ func wantProtected(t *testing.T, what, given string, err error) {
 func TestProtectedByAnotherDirectory(t *testing.T) {
 	t.Parallel()
 	ws, root := guarded(t)
-	dir, err := ws.openDir("shortcut")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := require.Must(ws.openDir("shortcut"))(t)
 	defer func() { _ = dir.Close() }()
 	if err := errors.Join(os.Remove(filepath.Join(root, "shortcut")), os.Mkdir(filepath.Join(root, "shortcut"), 0o755)); err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 )
 
@@ -56,9 +57,7 @@ func TestWriteThroughALinkedDirectory(t *testing.T) {
 	ws, root, _ := space(t)
 	mkdir(t, filepath.Join(root, "real"))
 	workspacetest.Symlink(t, "real", filepath.Join(root, "link"))
-	if _, err := ws.Write(t.Context(), "link/sub/file", strings.NewReader("x")); err != nil {
-		t.Fatal(err)
-	}
+	require.Must(ws.Write(t.Context(), "link/sub/file", strings.NewReader("x")))(t)
 	if got := content(t, filepath.Join(root, "real", "sub", "file")); got != "x" {
 		t.Errorf("real/sub/file = %q", got)
 	}
@@ -69,9 +68,7 @@ func TestWriteRefusals(t *testing.T) {
 	ws, root, _ := space(t)
 	workspacetest.WriteFile(t, filepath.Join(root, "file"), "old")
 	workspacetest.WriteFile(t, filepath.Join(root, "protected"), "old")
-	if err := os.Chmod(filepath.Join(root, "protected"), 0o444); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chmod(filepath.Join(root, "protected"), 0o444))
 	mkdir(t, filepath.Join(root, "dir"))
 	workspacetest.Symlink(t, "file", filepath.Join(root, "link"))
 	workspacetest.Symlink(t, "gone", filepath.Join(root, "dangling"))
@@ -174,9 +171,7 @@ func TestLinkThatAppearsIsReplacedNotFollowed(t *testing.T) {
 		workspacetest.Symlink(t, "../outside/secret", filepath.Join(root, "file"))
 		return 0, io.EOF
 	})))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	wantUntouched(t, outside)
 	if got := content(t, filepath.Join(root, "file")); got != "new" {
 		t.Errorf("file = %q", got)

@@ -8,15 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 	"golang.org/x/sys/unix"
 )
 
 func mkfifo(t *testing.T, name string) {
 	t.Helper()
-	if err := unix.Mkfifo(name, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, unix.Mkfifo(name, 0o644))
 }
 
 func TestSpecialFiles(t *testing.T) {
@@ -24,10 +23,7 @@ func TestSpecialFiles(t *testing.T) {
 	ws, root, _ := space(t)
 	mkfifo(t, filepath.Join(root, "pipe"))
 	workspacetest.Symlink(t, "pipe", filepath.Join(root, "link"))
-	l, err := net.Listen("unix", filepath.Join(root, "socket"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := require.Must(net.Listen("unix", filepath.Join(root, "socket")))(t)
 	defer func() { _ = l.Close() }()
 	workspacetest.Promptly(t, func() {
 		for given, want := range map[string]string{
@@ -56,9 +52,7 @@ func TestSpecialFiles(t *testing.T) {
 func TestDevicesAreRefused(t *testing.T) {
 	t.Parallel()
 	ws, err := Open("/dev")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = ws.Close() }()
 	_, err = ws.Open("null")
 	wantError(t, err, "null is a character device, not a regular file")
@@ -118,27 +112,18 @@ func TestWriteKeepsModes(t *testing.T) { //nolint:paralleltest // the umask is t
 	for _, mode := range []os.FileMode{0o600, 0o755, 0o666, 0o640} {
 		name := filepath.Join(root, "file")
 		workspacetest.WriteFile(t, name, "old")
-		if err := os.Chmod(name, mode); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := ws.Write(t.Context(), "file", strings.NewReader("new")); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Chmod(name, mode))
+		require.Must(ws.Write(t.Context(), "file", strings.NewReader("new")))(t)
 		wantMode(t, name, mode)
 	}
-	if _, err := ws.Write(t.Context(), "dir/new", strings.NewReader("new")); err != nil {
-		t.Fatal(err)
-	}
+	require.Must(ws.Write(t.Context(), "dir/new", strings.NewReader("new")))(t)
 	wantMode(t, filepath.Join(root, "dir", "new"), 0o640)
 	wantMode(t, filepath.Join(root, "dir"), 0o750)
 }
 
 func wantMode(t *testing.T, name string, want os.FileMode) {
 	t.Helper()
-	info, err := os.Stat(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := require.Must(os.Stat(name))(t)
 	if got := info.Mode().Perm(); got != want {
 		t.Errorf("%s has mode %o, want %o", filepath.Base(name), got, want)
 	}
@@ -147,11 +132,7 @@ func wantMode(t *testing.T, name string, want os.FileMode) {
 func TestWriteLeavesHardLinksAlone(t *testing.T) {
 	t.Parallel()
 	ws, root, outside := space(t)
-	if err := os.Link(filepath.Join(outside, "secret"), filepath.Join(root, "file")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := ws.Write(t.Context(), "file", strings.NewReader("new")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Link(filepath.Join(outside, "secret"), filepath.Join(root, "file")))
+	require.Must(ws.Write(t.Context(), "file", strings.NewReader("new")))(t)
 	wantUntouched(t, outside)
 }

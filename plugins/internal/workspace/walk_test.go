@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 )
 
@@ -53,10 +54,7 @@ func list(ctx context.Context, ws *Workspace, dir string, o WalkOptions, limit i
 
 func mustList(t *testing.T, ws *Workspace, dir string, o WalkOptions) []Entry {
 	t.Helper()
-	out, err := list(t.Context(), ws, dir, o, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := require.Must(list(t.Context(), ws, dir, o, 0))(t)
 	return out
 }
 
@@ -93,9 +91,7 @@ func TestListDescribes(t *testing.T) {
 	workspacetest.Symlink(t, "dir", filepath.Join(root, "link"))
 	workspacetest.Symlink(t, "../outside", filepath.Join(root, "out"))
 	when := time.Date(2020, 2, 3, 4, 5, 6, 0, time.UTC)
-	if err := os.Chtimes(filepath.Join(root, "file"), when, when); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chtimes(filepath.Join(root, "file"), when, when))
 	l := mustList(t, ws, ".", deep)
 	wantPaths(t, l, "dir", "dir/inner", "file", "link", "out")
 	kinds := []Kind{Dir, File, File, Symlink, Symlink}
@@ -147,13 +143,8 @@ func TestListGoesOnWithoutADirectory(t *testing.T) {
 				shown = append(shown, e)
 				return nil
 			}}
-			root, err := ws.openDir(".")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := l.walk(t.Context(), ".", root, nil); err != nil {
-				t.Fatal(err)
-			}
+			root := require.Must(ws.openDir("."))(t)
+			require.NoError(t, l.walk(t.Context(), ".", root, nil))
 			wantPaths(t, shown, ".git", "a", "a-b", "a.txt", "b", "sub", "sub/.git", "sub/x.txt", "z", "z/.git")
 			if !slices.Equal(l.unreadable, c.unreadable) {
 				t.Errorf("unreadable = %q", l.unreadable)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -20,27 +21,19 @@ func space(t *testing.T) (ws *Workspace, root, outside string) {
 	root, outside = filepath.Join(top, "root"), filepath.Join(top, "outside")
 	workspacetest.WriteFile(t, filepath.Join(outside, "secret"), "outside")
 	mkdir(t, root)
-	ws, err := Open(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ws = require.Must(Open(root))(t)
 	t.Cleanup(func() { _ = ws.Close() })
 	return ws, root, outside
 }
 
 func mkdir(t *testing.T, dir string) {
 	t.Helper()
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(dir, 0o755))
 }
 
 func content(t *testing.T, file string) string {
 	t.Helper()
-	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := require.Must(os.ReadFile(file))(t)
 	return string(b)
 }
 
@@ -90,9 +83,7 @@ func TestClosedWorkspaceFails(t *testing.T) {
 	t.Parallel()
 	ws, root, _ := space(t)
 	workspacetest.WriteFile(t, filepath.Join(root, "a"), "x")
-	if err := ws.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ws.Close())
 	if _, err := ws.Open("a"); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("Open after Close: %v", err)
 	}
@@ -107,25 +98,18 @@ func TestCurrent(t *testing.T) {
 	t.Chdir(here)
 	check := func(want string) {
 		t.Helper()
-		ws, err := c.Get()
-		if err != nil {
-			t.Fatal(err)
-		}
+		ws := require.Must(c.Get())(t)
 		if got, err := read(ws, "a"); got != want || err != nil {
 			t.Errorf("a = %q, %v; want %q", got, err, want)
 		}
 	}
 	check("working directory")
-	if err := c.Set(chosen); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Set(chosen))
 	check("chosen")
 	if err := c.Set(filepath.Join(here, "missing")); err == nil {
 		t.Error("Set took a directory that is not there")
 	}
 	check("chosen")
-	if err := c.Set(""); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Set(""))
 	check("working directory")
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -176,9 +177,7 @@ func TestBounds(t *testing.T) {
 		}
 	}
 	full("another", "64 questions")
-	if _, err := q.Decide(last.ID, policy.Decision{}); err != nil {
-		t.Fatal(err)
-	}
+	require.Must(q.Decide(last.ID, policy.Decision{}))(t)
 	_, _ = asked(t.Context(), t, q, request("another", `{}`))
 }
 

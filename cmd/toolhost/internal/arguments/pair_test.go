@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -76,10 +77,7 @@ func over(text, words string) (string, error) {
 // A tool that does not exist has no schema, and a schema may lead nowhere, or in a circle.
 func TestOverStrangeSchemas(t *testing.T) {
 	t.Parallel()
-	p, err := Parse([]string{"a.b=1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := require.Must(Parse([]string{"a.b=1"}))(t)
 	for _, schema := range []tool.Schema{
 		nil, tool.Schema("true"), tool.Schema("7"), tool.Schema(`{"$ref":"#"}`), tool.Schema(`{"$ref":"#/$defs/none"}`), tool.Schema(`{"$ref":"http://x"}`),
 		tool.Schema(`{"properties":7}`), tool.Schema(`{"anyOf":[{"$ref":"#"},{"$ref":"#"}]}`),

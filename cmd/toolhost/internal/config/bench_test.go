@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/setting"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // What a command pays for its settings: once to read the tags, and for each file.
@@ -22,9 +23,7 @@ func BenchmarkSettings(b *testing.B) {
 	b.Run("file", func(b *testing.B) {
 		file := []byte("plugin_dirs: [a]\nlog_level: info\nplugins: {fs: {idle_time: 5m, limits: {running: 4}}}\n")
 		for b.Loop() {
-			if _, err := Parse("toolhost.yaml", file); err != nil {
-				b.Fatal(err)
-			}
+			require.Must(Parse("toolhost.yaml", file))(b)
 		}
 	})
 }

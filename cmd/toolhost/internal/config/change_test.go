@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -44,17 +45,10 @@ func TestShown(t *testing.T) {
 	"tools": {"t": {"rate": "5/1m", "permission": "none", "approval": "ask", "timeout": "1h"}, "u": {"rate": "unlimited"}},
 	"audit": {"required": "none"}, "lock": "off"
 	}`
-	text, err := json.Marshal(parseOK(t, file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := require.Must(json.Marshal(parseOK(t, file)))(t)
 	var got, want map[string]any
-	if err := json.Unmarshal(text, &got); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal([]byte(file), &want); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(text, &got))
+	require.NoError(t, json.Unmarshal([]byte(file), &want))
 	within(t, "", got, want)
 }
 

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // doc returns the first paragraph of the comment of a type, or of one of its fields.
@@ -24,10 +26,7 @@ func (g *generator) doc(t *testing.T, of reflect.Type, field string) string {
 			t.Fatal(dir, err)
 		}
 		for _, file := range files {
-			f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := require.Must(parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments))(t)
 			ast.Inspect(f, func(n ast.Node) bool { return g.note(pkg, n) })
 		}
 	}

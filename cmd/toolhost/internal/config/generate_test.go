@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/setting"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 var update = flag.Bool("update", false, "write what is made of the Go types")
@@ -25,9 +26,7 @@ func TestGenerated(t *testing.T) {
 		"schema.json": g.schema(t), "initial.yaml": g.initial(t), "../../../../docs/reference/configuration.md": g.reference(t),
 	} {
 		if *update {
-			if err := os.WriteFile(name, content, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(name, content, 0o600))
 		} else if is, err := os.ReadFile(name); err != nil || !bytes.Equal(is, content) {
 			t.Errorf("%s is not what the Go types say: run make generate (%v)", name, err)
 		}
@@ -93,14 +92,9 @@ func (g *generator) schema(t *testing.T) []byte {
 	out.add("description", whole)
 	out = append(out, top...)
 	out.add("$defs", g.defs)
-	text, err := out.MarshalJSON()
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := require.Must(out.MarshalJSON())(t)
 	var b bytes.Buffer
-	if err := json.Indent(&b, text, "", "  "); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Indent(&b, text, "", "  "))
 	short := regexp.MustCompile(`\[\n\s+([^\[\]{}]{0,200}?)\n\s+\]`)
 	return short.ReplaceAllFunc(append(b.Bytes(), '\n'), func(list []byte) []byte {
 		return regexp.MustCompile(`\n\s+`).ReplaceAll(regexp.MustCompile(`^\[\n\s+|\n\s+\]$`).ReplaceAllFunc(list, bytes.TrimSpace), []byte(" "))
@@ -226,10 +220,7 @@ func (g *generator) defaultOf(t *testing.T, s *setting.Setting, has reflect.Valu
 	case s.Default == nil && (strings.Contains(tag, ",omit") || s.Go.Kind() == reflect.String || s.Go == reflect.TypeFor[json.RawMessage]()):
 		return nil
 	case !has.IsZero() || s.Default == nil:
-		text, err := json.Marshal(asWritten(s, must(json.Marshal(has.Interface()))))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := require.Must(json.Marshal(asWritten(s, must(json.Marshal(has.Interface())))))(t)
 		return bytes.TrimPrefix(text, []byte("null"))
 	}
 	return s.Default

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -21,23 +22,17 @@ func TestLoad(t *testing.T) {
 	if _, err := Load(path); !errors.Is(err, fs.ErrNotExist) || tool.CodeOf(err) != tool.CodeNotFound {
 		t.Errorf("a missing file: %v", err)
 	}
-	if err := os.WriteFile(path, []byte("root: work\nplugin_dirs: [../p]\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte("root: work\nplugin_dirs: [../p]\n"), 0o600))
 	c, err := Load(path)
 	if err != nil || c.File != path || c.Root != filepath.Join(dir, "work") || c.PluginDirs[0] != filepath.Join(filepath.Dir(dir), "p") {
 		t.Errorf("%+v, %v", c, err)
 	}
-	if err := os.WriteFile(path, []byte("rot: x\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte("rot: x\n"), 0o600))
 	var e *Error
 	if _, err := Load(path); !errors.As(err, &e) || e.Problems[0].File != path {
 		t.Errorf("%v", err)
 	}
-	if err := os.Truncate(path, MaxSize+1); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Truncate(path, MaxSize+1))
 	if _, err := Load(path); tool.CodeOf(err) != tool.CodeResourceExhausted {
 		t.Errorf("a large file: %v", err)
 	}
@@ -91,15 +86,9 @@ func TestLoadRefuses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	fifo, open := filepath.Join(dir, "fifo"), filepath.Join(dir, "open")
-	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(open, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(open, 0o622); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, syscall.Mkfifo(fifo, 0o600))
+	require.NoError(t, os.WriteFile(open, nil, 0o600))
+	require.NoError(t, os.Chmod(open, 0o622))
 	for path, want := range map[string]tool.Code{fifo: tool.CodeUnavailable, "/dev/zero": tool.CodeUnavailable, open: tool.CodePermissionDenied} {
 		if c, err := Load(path); c != nil || tool.CodeOf(err) != want {
 			t.Errorf("%s: %v, %v, want %s", path, c, err, want)

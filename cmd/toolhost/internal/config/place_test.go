@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 func TestProblemOfSomebodyElse(t *testing.T) {
 	t.Parallel()
 	c, err := Parse("toolhost.yaml", []byte("plugins:\n  db:\n    environment:\n      KEY: hunter2\ntools:\n  a.b: {}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for keys, want := range map[string]string{
 		"plugins db environment KEY": "toolhost.yaml:4:7: plugins.db.environment.KEY: wrong (mend it)",
 		"plugins db limits running":  "toolhost.yaml:2:3: plugins.db.limits.running: wrong (mend it)",
@@ -37,10 +37,7 @@ func TestProblemOfSomebodyElse(t *testing.T) {
 
 func TestProblemsOfSomebodyElse(t *testing.T) {
 	t.Parallel()
-	c, err := Parse("toolhost.yaml", []byte("log_level: info\nroot: .\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := require.Must(Parse("toolhost.yaml", []byte("log_level: info\nroot: .\n")))(t)
 	if err := c.Problems(nil); err != nil {
 		t.Errorf("of none there is %v", err)
 	}
@@ -57,10 +54,7 @@ func TestProblemsOfSomebodyElse(t *testing.T) {
 func TestDigest(t *testing.T) {
 	t.Parallel()
 	digest := func(text string) string {
-		c, err := Parse("toolhost.yaml", []byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := require.Must(Parse("toolhost.yaml", []byte(text)))(t)
 		return c.Digest()
 	}
 	one, same, other := digest("root: a"), digest("root: a"), digest("root:  a")

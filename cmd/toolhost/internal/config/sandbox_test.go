@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 const sandboxed = `
@@ -110,14 +111,9 @@ func TestSandboxOfAVariable(t *testing.T) {
 func TestCheckPaths(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
 	check := func(text string) error {
-		c, err := Parse(filepath.Join(dir, "toolhost.yaml"), []byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := require.Must(Parse(filepath.Join(dir, "toolhost.yaml"), []byte(text)))(t)
 		return c.CheckPaths()
 	}
 	for _, text := range []string{
@@ -142,9 +138,7 @@ func TestCheckPaths(t *testing.T) {
 	}
 	if runtime.GOOS == "linux" {
 		for link, to := range map[string]string{"top": root, "process": "/proc/self", "around": "around"} {
-			if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.Symlink(to, filepath.Join(dir, link)))
 		}
 		cases["defaults: {sandbox: {write: [top]}}"] = fault{1, "defaults.sandbox.write[0]", "/top leads to /, which is everything (write any in its place)"}
 		cases["defaults: {sandbox: {read: [process/root/etc/..]}}"] = fault{1, "defaults.sandbox.read[0]", "/root leads to /"}

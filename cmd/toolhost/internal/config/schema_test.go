@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolhost/toolhost/internal/schema"
 	"github.com/toolhost/toolhost/internal/setting"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 type object = map[string]any
@@ -81,10 +82,7 @@ func TestSchemaExamplesAreTaken(t *testing.T) {
 	t.Parallel()
 	tried := 0
 	for name, l := range levels() {
-		unset, err := Parse("toolhost.yaml", fmt.Appendf(nil, l.where, "{}"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		unset := require.Must(Parse("toolhost.yaml", fmt.Appendf(nil, l.where, "{}")))(t)
 		for _, m := range l.Members {
 			values := examples(m)
 			for _, word := range m.Enum {
@@ -121,10 +119,7 @@ func TestSchemaExamplesAreTaken(t *testing.T) {
 
 func compiled(t testing.TB) *schema.Schema {
 	t.Helper()
-	s, err := schema.CompileOutput(Schema())
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := require.Must(schema.CompileOutput(Schema()))(t)
 	return s
 }
 
@@ -135,15 +130,10 @@ func bySchema(t testing.TB, s *schema.Schema, file string) error {
 	if bad != nil {
 		t.Fatal(bad.message)
 	}
-	src, err := newSource("toolhost.yaml", text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := require.Must(newSource("toolhost.yaml", text))(t)
 	f := &findings{src: src}
 	tree := parseTree(f, text)
-	if err := f.err(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, f.err())
 	value := json.RawMessage("null")
 	if tree != nil {
 		value = tree.json()

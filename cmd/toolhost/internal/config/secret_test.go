@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -86,9 +87,7 @@ func TestResolve(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write := func(name, content string) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 	}
 	write("token", secret+"\r\n")
 	write("two", secret+"\n\n")
@@ -104,10 +103,7 @@ plugins:
   directory: {environment: {X: {from_file: .}}}
   long: {environment: {X: {from_env: LONG}}}
 `)
-	c, err := Load(filepath.Join(dir, "toolhost.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := require.Must(Load(filepath.Join(dir, "toolhost.yaml")))(t)
 	lookup := func(name string) (string, bool) {
 		switch name {
 		case "HERE":

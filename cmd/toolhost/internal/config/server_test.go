@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 func surroundings(variables map[string]string) Surroundings {
@@ -61,9 +62,7 @@ func TestServerResolve(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write := func(name, content string) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 	}
 	write("some.env", "# c\nexport FROM=file\nBOTH=file\nQ=\"a\\nb # c\" # d\nM='x\ny'\nP=a$b # c\nE=\nU=http://h/#x\n")
 	write("broken.env", "A=1\nno pair "+secret+"\n")
@@ -94,19 +93,10 @@ mcp_servers:
   unregistered: {url: "https://b", oauth: {client_id: a, client_secret: "`+secret+`${NOT_SET}"}}
   split: {url: "https://b", headers: {A: "${SPLIT}"}}
 `)
-	c, err := Load(filepath.Join(dir, "toolhost.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := require.Must(Load(filepath.Join(dir, "toolhost.yaml")))(t)
 	in := surroundings(map[string]string{"NAME": "server", "TOKEN": secret, "REF": "${X}", "EMPTY": "", "SPLIT": "a\nb"})
-	got, err := c.Servers["program"].Resolve(in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	userHome, err := os.UserHomeDir()
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := require.Must(c.Servers["program"].Resolve(in))(t)
+	userHome := require.Must(os.UserHomeDir())(t)
 	env := []string{
 		"BOTH=entry", "E=", "FROM=file", "M=x\ny", "N=1", "P=a$b", "Q=a\nb # c", "R=${X}", "T=" + secret, "U=http://h/#x", "V=x" + secret,
 	}

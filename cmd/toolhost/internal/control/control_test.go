@@ -25,6 +25,7 @@ import (
 	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -38,10 +39,7 @@ type service struct {
 
 func newService(t *testing.T) *service {
 	t.Helper()
-	h, err := host.New(host.WithRoot(t.TempDir()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := require.Must(host.New(host.WithRoot(t.TempDir())))(t)
 	s := &service{Host: h, queue: approval.NewQueue(nil), began: make(chan string, 1000), ended: make(chan string, 1000)}
 	wait := func(ctx context.Context, call tool.Call) (tool.Result, error) {
 		s.began <- call.Name
@@ -70,9 +68,7 @@ func newService(t *testing.T) *service {
 		{Definition: tool.Definition{Name: "fail", Description: "Fails.", Safety: tool.Safe}, Handler: fail},
 		{Definition: tool.Definition{Name: "danger", Description: "Destroys.", InputSchema: object}, Handler: echo, Preview: preview},
 	} {
-		if err := h.Register(x); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, h.Register(x))
 	}
 	return s
 }
@@ -161,14 +157,8 @@ func newDaemon(t *testing.T, prepare ...func(*control.Server)) *daemon {
 		t.Fatal(err)
 	}
 	d := &daemon{service: newService(t), t: t, path: filepath.Join(dir, "c.sock")}
-	claim, err := control.Take(d.path, control.Holder{PID: os.Getpid(), Root: "/here"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ln, err := claim.Listen(control.MaxConnections, admits, func(err error) { t.Error(err) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	claim := require.Must(control.Take(d.path, control.Holder{PID: os.Getpid(), Root: "/here"}))(t)
+	ln := require.Must(claim.Listen(control.MaxConnections, admits, func(err error) { t.Error(err) }))(t)
 	d.server = control.NewServer(d.service, hclog.NewNullLogger())
 	for _, p := range prepare {
 		p(d.server)
@@ -224,14 +214,8 @@ func (d *daemon) serves() {
 
 func same(t *testing.T, what string, got, want any) {
 	t.Helper()
-	g, err := json.Marshal(got)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := json.Marshal(want)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := require.Must(json.Marshal(got))(t)
+	w := require.Must(json.Marshal(want))(t)
 	if !bytes.Equal(g, w) {
 		t.Errorf("%s is\n%s\nwant\n%s", what, g, w)
 	}
@@ -280,10 +264,7 @@ func TestTools(t *testing.T) {
 	}
 	c := d.client()
 	for _, f := range []host.Filter{{}, {MaxSafety: tool.Safe}, {Categories: []string{"odd", "x"}}, {Search: "WAIT"}, {Search: "nothing"}} {
-		got, err := c.Tools(t.Context(), f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := require.Must(c.Tools(t.Context(), f))(t)
 		want := d.Tools(control.Caller{}, f)
 		same(t, "the list", got, want)
 		for i := range got {
@@ -444,9 +425,7 @@ func TestNonsenseInAnApproval(t *testing.T) {
 		}
 	}
 	var begin struct{ ID string }
-	if err := json.Unmarshal([]byte(line), &begin); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(line), &begin))
 	if line, err := in.ReadString('\n'); err != nil || !strings.Contains(line, `"event":"approval"`) {
 		t.Fatalf("%q, %v", line, err)
 	}
@@ -481,9 +460,7 @@ func TestSilence(t *testing.T) {
 			t.Parallel()
 			d := newDaemon(t)
 			conn := d.connect()
-			if _, err := io.WriteString(conn, text); err != nil {
-				t.Fatal(err)
-			}
+			require.Must(io.WriteString(conn, text))(t)
 			if _, err := io.Copy(io.Discard, conn); err != nil { // until the daemon hangs up
 				t.Error(err)
 			}
@@ -500,9 +477,7 @@ func TestManyConnections(t *testing.T) {
 		d.connect()
 	}
 	conn := d.connect()
-	if _, err := io.WriteString(conn, "GET /v1/state HTTP/1.0\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
+	require.Must(io.WriteString(conn, "GET /v1/state HTTP/1.0\r\n\r\n"))(t)
 	if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.Contains(line, " 200 ") {
 		t.Errorf("it answers %q, %v", line, err)
 	}
@@ -562,10 +537,7 @@ func TestShutdown(t *testing.T) {
 // A process that is not a daemon may listen on the socket.
 func TestDialNonsense(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("/tmp", "thc-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := require.Must(os.MkdirTemp("/tmp", "thc-"))(t)
 	defer func() { _ = os.RemoveAll(dir) }()
 	for name, says := range map[string]string{
 		"closes": "", "garbage": "\x00\x01\x02\r\n\r\n", "html": "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>",
@@ -573,9 +545,7 @@ func TestDialNonsense(t *testing.T) {
 	} {
 		path := filepath.Join(dir, strings.ReplaceAll(name, " ", ""))
 		ln, err := net.Listen("unix", path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		go func() {
 			for {
 				conn, err := ln.Accept()
@@ -593,10 +563,7 @@ func TestDialNonsense(t *testing.T) {
 		_ = ln.Close()
 	}
 	// One that says nothing is not waited for.
-	ln, err := net.Listen("unix", filepath.Join(dir, "silent"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ln := require.Must(net.Listen("unix", filepath.Join(dir, "silent")))(t)
 	defer func() { _ = ln.Close() }()
 	if _, err := control.Dial(t.Context(), ln.Addr().String()); tool.CodeOf(err) != tool.CodeUnavailable {
 		t.Errorf("a silent one: %v", err)

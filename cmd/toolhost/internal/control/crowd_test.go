@@ -52,12 +52,10 @@ func TestCrowd(t *testing.T) {
 // answersAs adds a tool with a description.
 func (s *service) answersAs(t *testing.T, name, description string) {
 	t.Helper()
-	if err := s.Register(tool.Tool{
+	require.NoError(t, s.Register(tool.Tool{
 		Definition: tool.Definition{Name: name, Description: description, Safety: tool.Safe},
 		Handler:    func(context.Context, tool.Call) (tool.Result, error) { return tool.Result{}, nil },
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 // Questions without answers do not keep callers from calling, and are bounded themselves.

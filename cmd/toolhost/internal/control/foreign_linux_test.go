@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -48,21 +49,12 @@ func TestOtherUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can become another user")
 	}
-	dir, err := os.MkdirTemp("/tmp", "thc-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := require.Must(os.MkdirTemp("/tmp", "thc-"))(t)
 	defer func() { _ = os.RemoveAll(dir) }()
 	path := filepath.Join(dir, "c.sock")
-	claim, err := control.Take(path, control.Holder{PID: os.Getpid()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	claim := require.Must(control.Take(path, control.Holder{PID: os.Getpid()}))(t)
 	refused := make(chan error, 10)
-	ln, err := claim.Listen(1, admits, func(err error) { refused <- err })
-	if err != nil {
-		t.Fatal(err)
-	}
+	ln := require.Must(claim.Listen(1, admits, func(err error) { refused <- err }))(t)
 	go func() {
 		if conn, err := ln.Accept(); err == nil {
 			t.Error("it was let in")
@@ -70,18 +62,14 @@ func TestOtherUser(t *testing.T) {
 		}
 	}()
 	for name, mode := range map[string]os.FileMode{dir: 0o755, path: 0o666} {
-		if err := os.Chmod(name, mode); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Chmod(name, mode))
 	}
 	program := filepath.Join(dir, "visit")
 	if out, err := exec.CommandContext(t.Context(), "cp", os.Args[0], program).CombinedOutput(); err != nil {
 		t.Fatalf("cp: %v: %s", err, out)
 	}
 	for _, owner := range []int{0, 65534} { // of the socket: the one who listens counts, too
-		if err := os.Chown(path, owner, owner); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Chown(path, owner, owner))
 		cmd := exec.CommandContext(t.Context(), program)
 		cmd.Env = append(os.Environ(), visitVariable+"="+path)
 		cmd.Dir = "/"
@@ -113,9 +101,7 @@ func TestDialAnotherUsersSocket(t *testing.T) {
 		t.Skip("only root can give a file away")
 	}
 	d := newDaemon(t)
-	if err := os.Chown(d.path, 65534, -1); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chown(d.path, 65534, -1))
 	if _, err := control.Dial(t.Context(), d.path); tool.CodeOf(err) != tool.CodePermissionDenied || !strings.Contains(err.Error(), "user 65534") {
 		t.Errorf("it dials: %v", err)
 	}

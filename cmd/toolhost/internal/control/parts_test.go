@@ -11,18 +11,17 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // answers adds a tool that gives a result.
 func (s *service) answers(t *testing.T, name string, res tool.Result) {
 	t.Helper()
-	if err := s.Register(tool.Tool{
+	require.NoError(t, s.Register(tool.Tool{
 		Definition: tool.Definition{Name: name, Description: "Answers.", Safety: tool.Safe},
 		Handler:    func(context.Context, tool.Call) (tool.Result, error) { return res, nil },
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 // A result comes over the socket as it was, however large its parts are and whatever bytes
@@ -67,9 +66,7 @@ func TestAnswersThatAreNotRead(t *testing.T) {
 	d.answers(t, "large", tool.Text(strings.Repeat("x", 60<<20)))
 	begin := func() *bufio.Reader {
 		conn := d.connect()
-		if _, err := io.WriteString(conn, "POST /v1/call?name=large HTTP/1.0\r\nContent-Length: 0\r\n\r\n"); err != nil {
-			t.Fatal(err)
-		}
+		require.Must(io.WriteString(conn, "POST /v1/call?name=large HTTP/1.0\r\nContent-Length: 0\r\n\r\n"))(t)
 		return bufio.NewReader(conn)
 	}
 	line := ""

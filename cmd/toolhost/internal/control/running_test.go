@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // A call is answered and canceled by the caller that made it, even if another knows its ID.
@@ -16,9 +18,7 @@ func TestCallsAreTheirCallers(t *testing.T) {
 	}
 	run := newRunningCall(s, as("alice"), nil)
 	defer run.cancel(nil)
-	if err := s.addCall(run); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.addCall(run))
 	for name, want := range map[string]bool{"alice": true, "bob": false, "": false} {
 		r := as(name)
 		r.SetPathValue("id", run.id)

@@ -9,16 +9,14 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // Of many that want a socket one gets it, again and again, and nothing is left.
 func TestTake(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("/tmp", "thc-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := require.Must(os.MkdirTemp("/tmp", "thc-"))(t)
 	defer func() { _ = os.RemoveAll(dir) }()
 	path := filepath.Join(dir, "new", "c.sock")
 	var held sync.Mutex
@@ -66,26 +64,16 @@ func TestTakeOverLeftovers(t *testing.T) {
 	t.Parallel()
 	d := newDaemon(t)
 	lock := control.Files(d.path)[1]
-	content, err := os.ReadFile(lock)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := require.Must(os.ReadFile(lock))(t)
 	if _, err := control.Take(d.path, control.Holder{}); tool.CodeOf(err) != tool.CodeAlreadyExists || !strings.Contains(err.Error(), "/here") {
 		t.Errorf("it is taken: %v", err)
 	}
-	if err := os.WriteFile(lock, []byte("{nonsense"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(lock, []byte("{nonsense"), 0o600))
 	if _, err := control.Take(d.path, control.Holder{}); tool.CodeOf(err) != tool.CodeAlreadyExists || !strings.Contains(err.Error(), "another daemon has the socket") {
 		t.Errorf("it is taken: %v", err)
 	}
-	if err := os.Rename(lock, lock+".away"); err != nil {
-		t.Fatal(err)
-	}
-	claim, err := control.Take(d.path, control.Holder{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Rename(lock, lock+".away"))
+	claim := require.Must(control.Take(d.path, control.Holder{}))(t)
 	if _, err := claim.Listen(1, admits, func(error) {}); tool.CodeOf(err) != tool.CodeAlreadyExists {
 		t.Errorf("it listens: %v", err)
 	}
@@ -93,12 +81,8 @@ func TestTakeOverLeftovers(t *testing.T) {
 		t.Error(err)
 	}
 	d.serves()
-	if err := os.WriteFile(lock+".away", content, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(lock+".away", lock); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(lock+".away", content, 0o600))
+	require.NoError(t, os.Rename(lock+".away", lock))
 }
 
 func TestDifference(t *testing.T) {
@@ -125,24 +109,15 @@ func TestTakeLeavesOthersFiles(t *testing.T) {
 	socket := filepath.Join(dir, "toolhost.sock")
 	pins, odd := filepath.Join(dir, "toolhost.lock"), control.Files(socket)[1]
 	for _, path := range []string{pins, odd} {
-		if err := os.WriteFile(path, []byte("another's"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte("another's"), 0o600))
 	}
 	if _, err := control.Take(socket, control.Holder{PID: os.Getpid()}); tool.CodeOf(err) != tool.CodeAlreadyExists || !strings.Contains(err.Error(), odd) {
 		t.Errorf("a lock that is not a daemon's: %v", err)
 	}
-	if err := os.Rename(odd, odd+"-kept"); err != nil {
-		t.Fatal(err)
-	}
-	claim, err := control.Take(socket, control.Holder{PID: os.Getpid()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Rename(odd, odd+"-kept"))
+	claim := require.Must(control.Take(socket, control.Holder{PID: os.Getpid()}))(t)
 	// One that came in its place is not removed with it.
-	if err := os.Rename(odd+"-kept", odd); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Rename(odd+"-kept", odd))
 	if err := claim.Release(); err != nil {
 		t.Error(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -18,10 +19,7 @@ func TestSessionsEnd(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		h, err := host.New(host.WithRoot(root))
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := require.Must(host.New(host.WithRoot(root)))(t)
 		bounds := config.Sessions{IdleTime: time.Hour, Max: 2}
 		s := newSessions(h, func() config.Sessions { return bounds })
 		ann, bob := setup.CallerOf(config.Default(), "ann"), setup.CallerOf(config.Default(), "bob")
@@ -29,9 +27,7 @@ func TestSessionsEnd(t *testing.T) {
 		use := func(c setup.Caller, name string, d time.Duration) (begun bool) {
 			t.Helper()
 			one, begun, leave, err := s.join(c, name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if one.Caller().Name != c.Name() || ids[one.ID()] == begun {
 				t.Errorf("%s joins session %s of %s, which is new: %v", c.Name(), one.ID(), one.Caller().Name, begun)
 			}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/token"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // login is an OpenID Connect issuer.
@@ -34,10 +35,7 @@ type login struct {
 
 func newLogin(t *testing.T) *login {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := require.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	l := &login{t: t, key: key}
 	l.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var answer any = jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: l.key.Public(), KeyID: "one", Algorithm: "ES256"}}}
@@ -93,13 +91,10 @@ func serverFor(t *testing.T, settings *config.MCP) (*httptest.Server, *token.Sto
 	store := token.In(t.TempDir())
 	tokens := token.NewChecker(store)
 	t.Cleanup(tokens.Close)
-	s, err := New(Options{
+	s := require.Must(New(Options{
 		Settings: func() config.MCP { return *settings }, Tokens: tokens, Log: hclog.NewNullLogger(),
 		CallerOf: func(subject string) (string, bool) { return "ann", subject == "ann@login" },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	s.Ready(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = fmt.Fprintf(w, "%s%s", auth.TokenInfoFromContext(r.Context()).UserID, r.Header.Get("Authorization"))
 	}))
@@ -117,22 +112,13 @@ type answer struct {
 
 func ask(t *testing.T, url, token string) (answer, string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader("{}"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := require.Must(http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader("{}")))(t)
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
-	got, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := require.Must(http.DefaultClient.Do(r))(t)
 	defer func() { _ = got.Body.Close() }()
-	text, err := io.ReadAll(got.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := require.Must(io.ReadAll(got.Body))(t)
 	return answer{got.StatusCode, got.Status, got.Header}, string(text)
 }
 
@@ -146,10 +132,7 @@ func TestTokensOfAnIssuer(t *testing.T) {
 	l := newLogin(t)
 	settings := settingsFor(l)
 	front, _ := serverFor(t, &settings)
-	other, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := require.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	good := l.token(nil)
 	for what, c := range map[string]struct {
 		token  string
@@ -185,10 +168,7 @@ func TestTokensOfAnIssuer(t *testing.T) {
 			t.Errorf("%s: the answer has the token: %s", what, text)
 		}
 	}
-	answer, err := http.Get(front.URL + "/.well-known/oauth-protected-resource/mcp")
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := require.Must(http.Get(front.URL + "/.well-known/oauth-protected-resource/mcp"))(t)
 	defer func() { _ = answer.Body.Close() }()
 	var metadata struct {
 		Resource string
@@ -255,9 +235,7 @@ func TestWrongTokensAreBounded(t *testing.T) {
 	settings := config.MCP{Limits: config.MCPLimits{Requests: 4, Body: 1 << 20}}
 	front, store := serverFor(t, &settings)
 	good, _, err := store.New("ann", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	got := map[int]int{}
 	for range 10 * failureBurst {
 		answer, _ := ask(t, front.URL+Path, token.Prefix+"wrong")

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // TestInput closes inputs of all kinds while they are read.
@@ -14,16 +16,11 @@ func TestInput(t *testing.T) {
 	t.Parallel()
 	pipe := func(t *testing.T) (*os.File, *os.File) {
 		r, w, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return r, w
 	}
 	sockets := func(t *testing.T) (*os.File, *os.File) {
-		fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fds := require.Must(unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0))(t)
 		return os.NewFile(uintptr(fds[0]), "in"), os.NewFile(uintptr(fds[1]), "out")
 	}
 	for name, c := range map[string]struct {
@@ -48,9 +45,7 @@ func TestInput(t *testing.T) {
 			if _, polled := in.(*polledFile); polled != c.polled {
 				t.Errorf("it is polled: %t", polled)
 			}
-			if _, err := w.WriteString("hello"); err != nil {
-				t.Fatal(err)
-			}
+			require.Must(w.WriteString("hello"))(t)
 			b := make([]byte, 10)
 			if n, err := io.ReadFull(in, b[:5]); err != nil {
 				t.Fatal(n, err)
@@ -60,9 +55,7 @@ func TestInput(t *testing.T) {
 				_, err := in.Read(b)
 				ended <- err
 			}()
-			if err := in.Close(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, in.Close())
 			if err := <-ended; err != io.EOF { //nolint:errorlint // as readers return it
 				t.Errorf("the Read ended with %v", err)
 			}
@@ -84,13 +77,8 @@ func blocks(t *testing.T, f *os.File) {
 func TestInputOfFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "input")
-	if err := os.WriteFile(path, []byte("hello"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte("hello"), 0o600))
+	f := require.Must(os.Open(path))(t)
 	defer func() { _ = f.Close() }()
 	in := input(f)
 	if text, err := io.ReadAll(in); err != nil || string(text) != "hello" {

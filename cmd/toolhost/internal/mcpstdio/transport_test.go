@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 const request = `{"jsonrpc":"2.0","id":1,"method":"tools/call"}` + "\n"
@@ -19,10 +21,7 @@ func opened(t *testing.T, in *os.File, o Transport) (read func() (jsonrpc.Messag
 	t.Helper()
 	out, o.Out = piped(t)
 	o.In = in
-	c, err := o.Connect(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := require.Must(o.Connect(context.Background()))(t)
 	t.Cleanup(func() { _ = c.Close() })
 	m, err := c.Read(context.Background())
 	r, ok := m.(*jsonrpc.Request)
@@ -39,9 +38,7 @@ func opened(t *testing.T, in *os.File, o Transport) (read func() (jsonrpc.Messag
 func piped(t *testing.T) (r, w *os.File) {
 	t.Helper()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _, _ = r.Close(), w.Close() })
 	return r, w
 }
@@ -50,9 +47,7 @@ func piped(t *testing.T) (r, w *os.File) {
 func TestClientLeaves(t *testing.T) {
 	t.Parallel()
 	in, client := piped(t)
-	if _, err := io.WriteString(client, request); err != nil {
-		t.Fatal(err)
-	}
+	require.Must(io.WriteString(client, request))(t)
 	_ = client.Close()
 	read, _, _ := opened(t, in, Transport{Drain: time.Hour, leave: time.Millisecond})
 	if _, err := read(); err != io.EOF { //nolint:errorlint // as the SDK has it
@@ -64,13 +59,8 @@ func TestClientLeaves(t *testing.T) {
 func TestInputIsFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "requests")
-	if err := os.WriteFile(path, []byte(request), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	in, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte(request), 0o600))
+	in := require.Must(os.Open(path))(t)
 	t.Cleanup(func() { _ = in.Close() })
 	read, answer, out := opened(t, in, Transport{Drain: time.Hour, leave: time.Millisecond})
 	ended := make(chan error, 1)

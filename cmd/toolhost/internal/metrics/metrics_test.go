@@ -11,6 +11,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -117,10 +118,7 @@ func TestListen(t *testing.T) {
 			t.Errorf("%q is opened: %v", address, ln.Close())
 		}
 	}
-	ln, err := Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ln := require.Must(Listen("127.0.0.1:0"))(t)
 	if err := ln.Close(); err != nil {
 		t.Error(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // What is large or deep is printed as the value that it is, too.
@@ -32,9 +33,7 @@ func TestPrintOutcome(t *testing.T) {
 		}
 		var was, is any
 		if want.Structured != nil {
-			if err := errors.Join(json.Unmarshal(want.Structured, &was), json.Unmarshal(got.Structured, &is)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, errors.Join(json.Unmarshal(want.Structured, &was), json.Unmarshal(got.Structured, &is)))
 		}
 		if got.Content != want.Content || !reflect.DeepEqual(got.Error, want.Error) || !reflect.DeepEqual(is, was) {
 			t.Errorf("%s: it prints %.300s", name, b.String())

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/mod/modfile"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -30,17 +31,11 @@ func text(err error) string {
 // What the templates have from elsewhere in the repository is what is there.
 func TestTemplatesAreFresh(t *testing.T) {
 	t.Parallel()
-	want, err := os.ReadFile(filepath.Join(root, "proto/toolhost/plugin/v1/plugin.proto"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := require.Must(os.ReadFile(filepath.Join(root, "proto/toolhost/plugin/v1/plugin.proto")))(t)
 	if have, err := templates.ReadFile("templates/plugin.proto"); err != nil || string(have) != string(want) {
 		t.Errorf("templates/plugin.proto is not the contract: run make generate (%v)", err)
 	}
-	text, err := os.ReadFile(filepath.Join(root, "go.mod"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := require.Must(os.ReadFile(filepath.Join(root, "go.mod")))(t)
 	m, err := modfile.ParseLax("go.mod", text, nil)
 	if err != nil || m.Go.Version != goVersion || m.Module.Mod.Path != Path {
 		t.Errorf("go.mod has go %v and module %v, %v", m.Go, m.Module, err)
@@ -92,9 +87,7 @@ func TestWrite(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			parent := filepath.Join(t.TempDir(), "parent")
-			if err := os.Mkdir(parent, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.Mkdir(parent, 0o700))
 			if err := c.prepare(filepath.Join(parent, "sky")); err != nil {
 				t.Skip(err)
 			}
@@ -145,12 +138,8 @@ func TestFindModule(t *testing.T) {
 		filepath.Join(elsewhere, "go.mod"):          "module example.com/other\n",
 		filepath.Join(elsewhere, "bin", "toolhost"): "",
 	} {
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 	}
 	for _, c := range []struct {
 		version, sum, dir string

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -23,10 +24,7 @@ func in(variables map[string]string) config.Surroundings {
 
 func parseOK(t *testing.T, content string) *File {
 	t.Helper()
-	f, err := Parse(Content{"mcp.json", []byte(content)}, base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := require.Must(Parse(Content{"mcp.json", []byte(content)}, base))(t)
 	return f
 }
 
@@ -194,15 +192,9 @@ func FuzzParse(f *testing.F) {
 func TestRead(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "mcp.json")
-	if err := os.WriteFile(path, []byte(`{"mcpServers": {}}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Read(path); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(path, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte(`{"mcpServers": {}}`), 0o600))
+	require.Must(Read(path))(t)
+	require.NoError(t, os.Chmod(path, 0o666))
 	if _, err := Read(path); tool.CodeOf(err) != tool.CodePermissionDenied {
 		t.Errorf("a file that others may write: %v", err)
 	}
@@ -216,33 +208,22 @@ func TestCollect(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, content string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 		return path
 	}
 	read := func(path string) Content {
-		content, err := Read(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := require.Must(Read(path))(t)
 		return content
 	}
-	c, err := config.Load(write("toolhost.yaml", `mcp_servers:
+	c := require.Must(config.Load(write("toolhost.yaml", `mcp_servers:
   own: {command: own}
   run: {idle_time: 1h, enabled: false}
   alone: {idle_time: 1h}
   unset: {command: x, args: ["${NOT_SET}"]}
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
+`)))(t)
 	one := write("one.json", `{"mcpServers": {"run": {"command": "one"}, "OWN": {"command": "not"}, "first": {"command": "1"}, "bad": []}}`)
 	two := write("two.json", `{"mcpServers": {"run": {"command": "not"}, "first": {"command": "not"}, "last": {"url": "https://x"}}}`)
-	set, err := Collect(c, []Content{read(one), read(two)}, in(nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := require.Must(Collect(c, []Content{read(one), read(two)}, in(nil)))(t)
 	got := map[string]string{}
 	for _, s := range set.All {
 		if s.Err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -20,9 +21,7 @@ import (
 func TestEveryKeyHasAnEffect(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "toolhost.yaml")
-	if err := os.WriteFile(filepath.Join(filepath.Dir(path), "x.env"), []byte("F=1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(path), "x.env"), []byte("F=1\n"), 0o600))
 	const program, far = "command: x", "url: 'https://a/mcp'"
 	values := map[string][2]string{ // by keys, what is there without it, and what it says
 		"command": {program, "command: y"}, "args": {program, "args: [a]"}, "env": {program, "env: {A: b}"}, "env_file": {program, "env_file: x.env"},
@@ -37,18 +36,13 @@ func TestEveryKeyHasAnEffect(t *testing.T) {
 			Server struct{ Properties map[string]any }
 		} `json:"$defs"`
 	}
-	if err := json.Unmarshal(config.Schema(), &schema); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(config.Schema(), &schema))
 	known := slices.Sorted(maps.Keys(schema.Defs.Server.Properties))
 	if tried := slices.Sorted(maps.Keys(values)); !slices.Equal(known, tried) {
 		t.Errorf("the schema has %v, tried are %v", known, tried)
 	}
 	of := func(text string) (Named, string) {
-		c, err := config.Parse(path, []byte("mcp_servers: {s: {"+text+"}}"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := require.Must(config.Parse(path, []byte("mcp_servers: {s: {"+text+"}}")))(t)
 		set, err := Collect(c, nil, in(nil))
 		if err != nil || set.All[0].Err != nil {
 			t.Fatal(err, set.All[0].Err)
@@ -74,13 +68,8 @@ func TestIdentity(t *testing.T) {
 	t.Parallel()
 	of := func(env, args string) Named {
 		c, err := config.Parse("toolhost.yaml", []byte("mcp_servers: {s: {command: x, env: {"+env+"}, args: ["+args+"]}}"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		set, err := Collect(c, nil, in(map[string]string{"A": "a"}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		set := require.Must(Collect(c, nil, in(map[string]string{"A": "a"})))(t)
 		return set.All[0]
 	}
 	one, two := of("API_TOKEN: one", "--key, one"), of("API_TOKEN: two", "--key, two")

@@ -8,6 +8,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -15,18 +16,13 @@ import (
 // ask for.
 func TestAllowance(t *testing.T) {
 	t.Parallel()
-	h, err := host.New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := require.Must(host.New())(t)
 	run := func(context.Context, tool.Call) (tool.Result, error) { return tool.Text("done"), nil }
 	for _, d := range []tool.Definition{
 		{Name: "reads", Description: "Reads.", Safety: tool.Safe, Permission: tool.FSRead},
 		{Name: "destroys", Description: "Destroys.", Safety: tool.Dangerous},
 	} {
-		if err := h.Register(tool.Tool{Definition: d, Handler: run}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, h.Register(tool.Tool{Definition: d, Handler: run}))
 	}
 	asked := policy.ApproverFunc(func(context.Context, policy.Request) (policy.Decision, error) {
 		return policy.Decision{Verdict: policy.Allow}, nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -61,16 +62,11 @@ tools:
 // a denial, and no one is on record for it.
 func TestNoOneCanBeAsked(t *testing.T) {
 	t.Parallel()
-	h, err := host.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := h.Register(tool.Tool{
+	h := require.Must(host.New())(t)
+	require.NoError(t, h.Register(tool.Tool{
 		Definition: tool.Definition{Name: "drop", Description: "Drops it."},
 		Handler:    func(context.Context, tool.Call) (tool.Result, error) { return tool.Text("dropped"), nil },
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	mute := policy.ApproverFunc(func(context.Context, policy.Request) (policy.Decision, error) {
 		return policy.Decision{}, fmt.Errorf("quiet 1.0 shows no questions: %w", policy.ErrCannotAsk)
 	})

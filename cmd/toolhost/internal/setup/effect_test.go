@@ -15,6 +15,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -90,10 +91,7 @@ func (l leaf) text(t *testing.T, v any) []byte {
 	for _, key := range slices.Backward(l.path) {
 		v = object{key: v}
 	}
-	out, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := require.Must(json.Marshal(v))(t)
 	return out
 }
 
@@ -112,13 +110,8 @@ func lookup(name string) (string, bool) { return "referred", name == "REFERRED" 
 func effects(t *testing.T, c *config.Config) string {
 	t.Helper()
 	settings, err := PluginSettings(c, Run{Lookup: lookup})
-	if err != nil {
-		t.Fatal(err)
-	}
-	h, err := host.New(Options(c)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	h := require.Must(host.New(Options(c)...))(t)
 	caller := CallerOf(c, CLI)
 	s := h.Session(caller.Session()...)
 	out := []any{c.Audit.Required, settings("example"), settings("other"), settings("example").Env, settings("other").Env, c.Tools, s.Holds("fs:read"), s.ResultLimit(), s.Caller(), caller.CanonicalNames(), c.Sessions, c.Audit, Trust(c)}
@@ -140,10 +133,7 @@ func effects(t *testing.T, c *config.Config) string {
 	all := Askers{Client: asked("client"), Terminal: asked("terminal"), Queue: asked("queue")}
 	_, err = caller.Approver(all).Approve(t.Context(), policy.Request{Definition: tool.Definition{Name: "example"}})
 	out = append(out, err)
-	text, err := json.Marshal(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := require.Must(json.Marshal(out))(t)
 	return string(text)
 }
 
@@ -151,9 +141,7 @@ func effects(t *testing.T, c *config.Config) string {
 func TestEveryKeyHasAnEffect(t *testing.T) {
 	t.Parallel()
 	var root object
-	if err := json.Unmarshal(config.Schema(), &root); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(config.Schema(), &root))
 	all := leaves(root, root)
 	if len(all) < 60 {
 		t.Fatalf("the schema has %d settings: is it read well?", len(all))
@@ -193,9 +181,7 @@ func TestEveryKeyHasAnEffect(t *testing.T) {
 func withPublisher(t *testing.T, text []byte) []byte {
 	t.Helper()
 	var file, trust, all, one object
-	if err := json.Unmarshal(text, &file); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(text, &file))
 	below := func(o object, key string) object {
 		if _, ok := o[key]; !ok {
 			o[key] = object{}
@@ -211,10 +197,7 @@ func withPublisher(t *testing.T, text []byte) []byte {
 	if _, ok := one["plugins"]; !ok {
 		one["plugins"] = []string{"example"}
 	}
-	out, err := json.Marshal(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := require.Must(json.Marshal(file))(t)
 	return out
 }
 

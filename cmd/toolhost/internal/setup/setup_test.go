@@ -13,16 +13,14 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 func settings(t *testing.T, c *config.Config, r Run) Settings {
 	t.Helper()
 	r.Lookup = lookup
-	s, err := PluginSettings(c, r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := require.Must(PluginSettings(c, r))(t)
 	return s
 }
 
@@ -131,13 +129,8 @@ func TestChanges(t *testing.T) {
 	dir := t.TempDir()
 	secret := filepath.Join(dir, "secret")
 	load := func(text, content string) Loaded {
-		if err := os.WriteFile(secret, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		c, err := config.Parse(filepath.Join(dir, "toolhost.yaml"), []byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(secret, []byte(content), 0o600))
+		c := require.Must(config.Parse(filepath.Join(dir, "toolhost.yaml"), []byte(text)))(t)
 		return Loaded{Config: c, Plugins: settings(t, c, Run{})}
 	}
 	const db = "plugins: {db: {environment: {KEY: {from_file: secret}}}}\n"
@@ -188,9 +181,7 @@ func TestFixed(t *testing.T) {
 func TestLoad(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "toolhost.yaml")
-	if err := os.WriteFile(path, []byte("callers:\n  cli:\n    uid: 7\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte("callers:\n  cli:\n    uid: 7\n"), 0o600))
 	c, err := Load(path)
 	var bad *config.Error
 	if c == nil || !errors.As(err, &bad) || len(bad.Problems) != 1 {

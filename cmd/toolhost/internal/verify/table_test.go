@@ -8,15 +8,13 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/verify"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // Each check has a name of its own in a known group, says what to do, and names a section that exists.
 func TestChecks(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../../../docs/plugin-protocol.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := require.Must(os.ReadFile("../../../../docs/plugin-protocol.md"))(t)
 	sections := map[string]bool{}
 	for _, heading := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(string(page), -1) {
 		sections[strings.ReplaceAll(strings.ToLower(heading[1]), " ", "-")] = true

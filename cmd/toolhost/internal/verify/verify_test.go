@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/verify"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // TestMain is a faulty plugin if its file is named for one: not all of them look at the cookie.
@@ -47,9 +48,7 @@ func TestHostilePrograms(t *testing.T) {
 			t.Parallel()
 			dir := plugintest.Dir(t, plugintest.Mode(name))
 			report, err := verify.Run(t.Context(), verify.Options{File: filepath.Join(dir, name), Timeout: time.Second})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if report.Failed == 0 || report.Checks[1].ID != "handshake.line" || report.Checks[1].Outcome != verify.Fail {
 				t.Errorf("%s: %+v", report.Summary(), report.Checks[1])
 			}
@@ -62,10 +61,7 @@ func TestHostilePrograms(t *testing.T) {
 func found(t *testing.T, name string, checks ...string) (names []string, report *verify.Report) {
 	t.Helper()
 	dir := plugintest.Dir(t, plugintest.Mode(name))
-	report, err := verify.Run(t.Context(), verify.Options{File: filepath.Join(dir, name), Checks: checks})
-	if err != nil {
-		t.Fatal(err)
-	}
+	report = require.Must(verify.Run(t.Context(), verify.Options{File: filepath.Join(dir, name), Checks: checks}))(t)
 	for _, r := range report.Checks {
 		if r.Found() && r.ID != "start.time" { // which is about the machine that runs this
 			names = append(names, r.ID)

@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/toolhost/toolhost/host/fleet/internal/link"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
@@ -25,12 +26,8 @@ type roundTrip func(caller int) error
 // bare answers requests of NATS.
 func bare(b *testing.B, bus *bus) roundTrip {
 	server, caller := bus.connect(b), bus.connect(b)
-	if _, err := server.Subscribe("bare", func(m *nats.Msg) { _ = m.Respond(m.Data) }); err != nil {
-		b.Fatal(err)
-	}
-	if err := server.Flush(); err != nil {
-		b.Fatal(err)
-	}
+	require.Must(server.Subscribe("bare", func(m *nats.Msg) { _ = m.Respond(m.Data) }))(b)
+	require.NoError(b, server.Flush())
 	payload := make([]byte, size)
 	return func(int) error {
 		_, err := caller.Request("bare", payload, 10*time.Second)
@@ -113,9 +110,7 @@ func BenchmarkRatio(b *testing.B) {
 			for _, kind := range kinds {
 				for range 100 {
 					start := time.Now()
-					if err := trips[kind](0); err != nil {
-						b.Fatal(err)
-					}
+					require.NoError(b, trips[kind](0))
 					times[kind] = append(times[kind], time.Since(start))
 				}
 			}

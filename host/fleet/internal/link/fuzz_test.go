@@ -6,19 +6,16 @@ import (
 	"testing"
 
 	"github.com/flynn/noise"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // Whatever a stranger sends as an opening is refused or has its parts, within their bounds.
 func FuzzParseOpening(f *testing.F) {
-	self, err := NewInstance()
-	if err != nil {
-		f.Fatal(err)
-	}
+	self := require.Must(NewInstance())(f)
 	for _, about := range []int{0, 1, 40} {
 		opening, _, err := newOpening(self, self.Public(), bytes.Repeat([]byte{1}, linkSize), make([]byte, about), maxPacket)
-		if err != nil {
-			f.Fatal(err)
-		}
+		require.NoError(f, err)
 		f.Add(opening)
 		f.Add(opening[:openingHeader+messageSize-1])
 		f.Add(append(opening, 0))
@@ -60,9 +57,7 @@ func FuzzOpen(f *testing.F) {
 	c := noise.UnsafeNewCipherState(suite, [32]byte{}, 0)
 	sealed := func(flags uint8, credit int, data ...byte) []byte {
 		p, _, err := seal(c, nil, flags, credit, [][]byte{data}, len(data))
-		if err != nil {
-			f.Fatal(err)
-		}
+		require.NoError(f, err)
 		f.Add(p)
 		return p
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/fleet/embedded"
 	"github.com/toolhost/toolhost/host/fleet/internal/link"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -22,18 +23,9 @@ type bus struct {
 
 func newBus(t testing.TB, maxPayload int32) *bus {
 	t.Helper()
-	key, err := nkeys.CreateUser()
-	if err != nil {
-		t.Fatal(err)
-	}
-	public, err := key.PublicKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := embedded.Start(embedded.Config{Keys: []string{public}, MaxPayload: maxPayload})
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := require.Must(nkeys.CreateUser())(t)
+	public := require.Must(key.PublicKey())(t)
+	s := require.Must(embedded.Start(embedded.Config{Keys: []string{public}, MaxPayload: maxPayload}))(t)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
 		defer cancel()
@@ -46,14 +38,8 @@ func newBus(t testing.TB, maxPayload int32) *bus {
 
 func (b *bus) connect(t testing.TB, options ...nats.Option) *nats.Conn {
 	t.Helper()
-	public, err := b.key.PublicKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	nc, err := nats.Connect(b.URL(), append([]nats.Option{nats.Nkey(public, b.key.Sign)}, options...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	public := require.Must(b.key.PublicKey())(t)
+	nc := require.Must(nats.Connect(b.URL(), append([]nats.Option{nats.Nkey(public, b.key.Sign)}, options...)...))(t)
 	t.Cleanup(nc.Close)
 	return nc
 }
@@ -66,10 +52,7 @@ type host struct {
 
 func (b *bus) host(t testing.TB, options ...nats.Option) *host {
 	t.Helper()
-	i, err := link.NewInstance()
-	if err != nil {
-		t.Fatal(err)
-	}
+	i := require.Must(link.NewInstance())(t)
 	return &host{i, b.connect(t, options...)}
 }
 
@@ -114,10 +97,7 @@ func (b *bus) pair(t testing.TB, options ...nats.Option) (caller, server *link.L
 	t.Helper()
 	ch, sh = b.host(t, options...), b.host(t, options...)
 	accepted := sh.accept(t, ch.Public())
-	caller, err := link.Dial(t.Context(), ch.nc, ch.Instance, sh.Public(), sh.subject(), []byte("about"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	caller = require.Must(link.Dial(t.Context(), ch.nc, ch.Instance, sh.Public(), sh.subject(), []byte("about")))(t)
 	server = <-accepted
 	t.Cleanup(func() { _, _ = caller.Close(), server.Close() })
 	return caller, server, ch, sh

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/toolhost/toolhost/host/fleet/internal/link"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -36,9 +37,7 @@ func exchange(t *testing.T, a, b *link.Link, n int) {
 
 func flush(t *testing.T, nc *nats.Conn) {
 	t.Helper()
-	if err := nc.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, nc.Flush())
 }
 
 // A stranger repeats whatever it hears, and changes nothing.
@@ -46,12 +45,10 @@ func TestReplays(t *testing.T) {
 	t.Parallel()
 	bus := newBus(t, 0)
 	stranger := bus.connect(t, nats.NoEcho())
-	if _, err := stranger.Subscribe(allLinks, func(m *nats.Msg) {
+	require.Must(stranger.Subscribe(allLinks, func(m *nats.Msg) {
 		_ = stranger.Publish(m.Subject, m.Data)
 		_ = stranger.PublishMsg(&nats.Msg{Subject: m.Subject, Data: m.Data, Reply: "r", Header: nats.Header{"Status": {"503"}}})
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	flush(t, stranger)
 	caller, server, ch, sh := bus.pair(t)
 	exchange(t, caller, server, 8<<20)
@@ -70,9 +67,7 @@ func TestForgeries(t *testing.T) {
 	bus := newBus(t, 0)
 	stranger := bus.connect(t)
 	heard := make(chan *nats.Msg, 16)
-	if _, err := stranger.ChanSubscribe(allLinks, heard); err != nil {
-		t.Fatal(err)
-	}
+	require.Must(stranger.ChanSubscribe(allLinks, heard))(t)
 	flush(t, stranger)
 	caller, server, _, _ := bus.pair(t)
 	hello := <-heard // of the caller
@@ -80,9 +75,7 @@ func TestForgeries(t *testing.T) {
 	request, answer := <-heard, <-heard
 	forged := 0
 	forge := func(m *nats.Msg, data []byte) {
-		if err := stranger.Publish(m.Subject, data); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, stranger.Publish(m.Subject, data))
 		forged++
 	}
 	for _, m := range []*nats.Msg{hello, request} {
@@ -135,9 +128,7 @@ func TestFlood(t *testing.T) {
 			b[0] = 1 // of a packet in the future
 		}
 		for range n {
-			if err := stranger.Publish("toolhost.v1.l."+caller.ID()+".s", b); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, stranger.Publish("toolhost.v1.l."+caller.ID()+".s", b))
 		}
 		flush(t, stranger)
 		flush(t, sh.nc)
@@ -146,16 +137,12 @@ func TestFlood(t *testing.T) {
 		flood(size, 200)
 	}
 	exchange(t, caller, server, 1<<10)
-	if err := server.Cramp(true); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, server.Cramp(true))
 	before := server.Heard()
 	for len(overflow) == 0 {
 		flood(10, 1000)
 	}
-	if err := server.Cramp(false); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, server.Cramp(false))
 	for !server.Heard().After(before) { // the caller has been asked
 		select {
 		case <-server.Done():
@@ -172,15 +159,11 @@ func TestStolenAbout(t *testing.T) {
 	bus := newBus(t, 0)
 	victim, sh, thief := bus.host(t), bus.host(t), bus.host(t)
 	openings := make(chan *nats.Msg, 8)
-	if _, err := thief.nc.ChanSubscribe(sh.subject(), openings); err != nil {
-		t.Fatal(err)
-	}
+	require.Must(thief.nc.ChanSubscribe(sh.subject(), openings))(t)
 	flush(t, thief.nc)
 	accepted := sh.accept(t, victim.Public())
 	mine, err := link.Dial(t.Context(), victim.nc, victim.Instance, sh.Public(), sh.subject(), []byte("about"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	theirs := <-accepted
 	opening := <-openings
 
@@ -201,14 +184,10 @@ func TestStolenAbout(t *testing.T) {
 		}
 	}
 	// It repeats the opening itself, and with it the link's ID.
-	if _, err := thief.nc.Request(sh.subject(), opening.Data, 1e10); err != nil {
-		t.Fatal(err)
-	}
+	require.Must(thief.nc.Request(sh.subject(), opening.Data, 1e10))(t)
 	repeated := <-accepted
 	for range 10 {
-		if err := thief.nc.Publish("toolhost.v1.l."+repeated.ID()+".s", make([]byte, 100)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, thief.nc.Publish("toolhost.v1.l."+repeated.ID()+".s", make([]byte, 100)))
 	}
 	flush(t, thief.nc)
 	exchange(t, mine, theirs, 1<<10) // the packets reach the repeated link too
@@ -232,7 +211,7 @@ func TestForgedAnswers(t *testing.T) {
 	bus := newBus(t, 0)
 	caller, sh := bus.host(t), bus.host(t)
 	at, size := 0, 1
-	if _, err := sh.nc.Subscribe(sh.subject(), func(m *nats.Msg) {
+	require.Must(sh.nc.Subscribe(sh.subject(), func(m *nats.Msg) {
 		o, err := link.ParseOpening(m.Data)
 		if err != nil {
 			t.Error(err)
@@ -248,9 +227,7 @@ func TestForgedAnswers(t *testing.T) {
 			return
 		}
 		_ = l.Close()
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	flush(t, sh.nc)
 	for ; at < size; at++ {
 		if _, err := link.Dial(t.Context(), caller.nc, caller.Instance, sh.Public(), sh.subject(), nil); tool.CodeOf(err) != tool.CodeUnavailable {
@@ -263,13 +240,9 @@ func TestForgedAnswers(t *testing.T) {
 func TestGap(t *testing.T) {
 	t.Parallel()
 	caller, server, _, _ := newBus(t, 0).pair(t)
-	if err := caller.Send([]byte("before"), nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, caller.Send([]byte("before"), nil))
 	caller.Skip()
-	if err := caller.Send([]byte("after"), nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, caller.Send([]byte("after"), nil))
 	got, err := io.ReadAll(server)
 	if string(got) != "before" || !link.Lost(err) {
 		t.Errorf("%q, %v", got, err)
@@ -285,9 +258,7 @@ func TestProbe(t *testing.T) {
 			t.Parallel()
 			caller, server, ch, sh := newBus(t, 0).pair(t)
 			before := caller.Heard()
-			if err := caller.Probe(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, caller.Probe())
 			flush(t, ch.nc)
 			exchange(t, caller, server, 16) // the answer came before
 			if !caller.Heard().After(before) {
@@ -295,9 +266,7 @@ func TestProbe(t *testing.T) {
 			}
 			flush(t, sh.nc)
 			[]*link.Link{caller, server}[side].Skip()
-			if err := caller.Probe(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, caller.Probe())
 			<-caller.Done()
 			<-server.Done()
 			if err := caller.Probe(); err == nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/toolhost/toolhost/host/fleet/internal/link"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -43,9 +44,7 @@ func TestRoundTrips(t *testing.T) {
 					sent.Write(p)
 					pieces, left = append(pieces, p), left-len(p)
 				}
-				if err := ends[0].Send(pieces[0], pieces[1:]); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, ends[0].Send(pieces[0], pieces[1:]))
 			}
 			if !bytes.Equal(<-sums, sent.Sum(nil)) {
 				t.Errorf("with messages of %d bytes, others came than were sent", maxPayload)
@@ -59,12 +58,8 @@ func TestClose(t *testing.T) {
 	t.Parallel()
 	caller, server, ch, sh := newBus(t, 0).pair(t)
 	before := ch.nc.NumSubscriptions()
-	if err := caller.Send([]byte("last words"), nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := caller.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, caller.Send([]byte("last words"), nil))
+	require.NoError(t, caller.Close())
 	if got, err := io.ReadAll(server); err != nil || string(got) != "last words" {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -113,9 +108,7 @@ func TestReadDeadline(t *testing.T) {
 		read <- err
 	}()
 	for _, at := range []time.Time{time.Unix(1, 0), time.Now().Add(time.Millisecond)} {
-		if err := caller.SetReadDeadline(at); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, caller.SetReadDeadline(at))
 		if err := <-read; !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Error(err)
 		}
@@ -126,9 +119,7 @@ func TestReadDeadline(t *testing.T) {
 			read <- err
 		}()
 	}
-	if err := server.Send([]byte("x"), nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, server.Send([]byte("x"), nil))
 	if err := <-read; err != nil || b[0] != 'x' {
 		t.Errorf("%q, %v", b[0], err)
 	}
@@ -181,12 +172,8 @@ func TestDialRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h, other := bus.host(t), bus.host(t)
-			if _, err := other.nc.Subscribe(other.subject(), func(m *nats.Msg) { _ = m.Respond(c.answer) }); err != nil {
-				t.Fatal(err)
-			}
-			if err := other.nc.Flush(); err != nil {
-				t.Fatal(err)
-			}
+			require.Must(other.nc.Subscribe(other.subject(), func(m *nats.Msg) { _ = m.Respond(c.answer) }))(t)
+			require.NoError(t, other.nc.Flush())
 			_, err := link.Dial(t.Context(), h.nc, h.Instance, other.Public(), other.subject(), nil)
 			if tool.CodeOf(err) != c.code || len(err.Error()) > 600 || c.text != "" && err.Error() != c.text {
 				t.Errorf("%s: %v", tool.CodeOf(err), err)
@@ -204,12 +191,8 @@ func TestDialCanceled(t *testing.T) {
 	bus := newBus(t, 0)
 	h, other := bus.host(t), bus.host(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	if _, err := other.nc.Subscribe(other.subject(), func(*nats.Msg) { cancel() }); err != nil {
-		t.Fatal(err)
-	}
-	if err := other.nc.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	require.Must(other.nc.Subscribe(other.subject(), func(*nats.Msg) { cancel() }))(t)
+	require.NoError(t, other.nc.Flush())
 	if _, err := link.Dial(ctx, h.nc, h.Instance, other.Public(), other.subject(), nil); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
@@ -220,15 +203,11 @@ func TestRespondFails(t *testing.T) {
 	bus := newBus(t, 0)
 	h, other := bus.host(t), bus.host(t)
 	opening := make(chan []byte, 1)
-	if _, err := other.nc.Subscribe(other.subject(), func(m *nats.Msg) {
+	require.Must(other.nc.Subscribe(other.subject(), func(m *nats.Msg) {
 		opening <- m.Data
 		_ = m.Respond(link.Refuse(errors.New("no")))
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if err := other.nc.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
+	require.NoError(t, other.nc.Flush())
 	_, _ = link.Dial(t.Context(), h.nc, h.Instance, other.Public(), other.subject(), []byte("about"))
 	o, err := link.ParseOpening(<-opening)
 	if err != nil || string(o.About) != "about" {

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/flynn/noise"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // The handshake is that of Noise, with the vectors for Noise_KK_25519_AESGCM_SHA256 that the library has.
@@ -75,10 +77,7 @@ func bytesFrom(first byte) []byte {
 // counting returns the instance whose secret half counts from a byte on.
 func counting(t *testing.T, first byte) *Instance {
 	t.Helper()
-	key, err := noise.DH25519.GenerateKeypair(bytes.NewReader(bytesFrom(first)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := require.Must(noise.DH25519.GenerateKeypair(bytes.NewReader(bytesFrom(first))))(t)
 	return &Instance{key}
 }
 
@@ -86,9 +85,6 @@ func begin(t *testing.T, self *Instance, caller bool, other *Instance, prologue 
 	t.Helper()
 	c := self.handshake(caller, other.Public(), []byte(prologue))
 	c.Random = bytes.NewReader(bytesFrom(ephemeral))
-	hs, err := noise.NewHandshakeState(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	hs := require.Must(noise.NewHandshakeState(c))(t)
 	return hs
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/toolhost/toolhost/host/fleet/internal/link"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // fill sends until the window is full, and returns how many bytes that took.
@@ -19,9 +20,7 @@ func fill(t *testing.T, l *link.Link) int {
 	const data = link.MaxPacket - link.Overhead
 	sent := 0
 	for ; (sent/data+1)*(data+link.PacketCost) <= link.Window; sent += data {
-		if err := l.Send(make([]byte, data), nil); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, l.Send(make([]byte, data), nil))
 	}
 	return sent
 }
@@ -49,9 +48,7 @@ func TestUnread(t *testing.T) {
 					t.Fatalf("%d bytes are counted and %d held", counted, held)
 				}
 			}
-			if err := caller.Close(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, caller.Close())
 			if err := <-sent; !errors.Is(err, net.ErrClosed) {
 				t.Error(err)
 			}
@@ -134,9 +131,7 @@ func TestConnectionLost(t *testing.T) {
 	}
 	close(dialed)
 	server := <-accepted
-	if err := ch.nc.ForceReconnect(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ch.nc.ForceReconnect())
 	<-failed
 	if _, err := owned.Read(make([]byte, 1)); !errors.Is(err, cause) {
 		t.Error(err)
@@ -153,13 +148,8 @@ func TestSendDisconnected(t *testing.T) {
 	h := bus.host(t, nats.ReconnectWait(time.Hour), nats.DisconnectErrHandler(func(*nats.Conn, error) { once.Do(func() { close(down) }) }))
 	other := bus.host(t)
 	other.accept(t, h.Public())
-	l, err := link.Dial(t.Context(), h.nc, h.Instance, other.Public(), other.subject(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := bus.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	l := require.Must(link.Dial(t.Context(), h.nc, h.Instance, other.Public(), other.subject(), nil))(t)
+	require.NoError(t, bus.Close(t.Context()))
 	<-down
 	if err := l.Send([]byte("x"), nil); !errors.Is(err, nats.ErrDisconnected) {
 		t.Error(err)

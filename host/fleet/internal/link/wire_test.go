@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/tooltest"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
@@ -21,10 +22,7 @@ func (r *remote) Close(context.Context) error                         { return r
 func overLink(t testing.TB, bus *bus, tools ...tool.Tool) *remote {
 	t.Helper()
 	caller, server, _, _ := bus.pair(t)
-	set, err := tool.NewSet(tools...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := require.Must(tool.NewSet(tools...))(t)
 	served := make(chan error, 1)
 	go func() { served <- (&wire.Server{Provider: set}).Serve(context.WithoutCancel(t.Context()), server) }()
 	s := wire.NewStream(caller, wire.StreamHooks{Asks: true})

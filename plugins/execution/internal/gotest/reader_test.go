@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/plugins/execution/internal/gocheck"
 )
 
@@ -27,10 +28,7 @@ func read(t *testing.T, verbose bool, lines ...string) Result {
 		if action == "output" {
 			e["Output"] = output + "\n"
 		}
-		text, err := json.Marshal(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := require.Must(json.Marshal(e))(t)
 		for _, part := range strings.SplitAfter(string(text)+"\n", ":") { // lines come in pieces
 			_, _ = r.Write([]byte(part))
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/internal/test/procstest"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // The environment of a process is read as far as one can be, however large the process
@@ -18,13 +19,8 @@ func TestBloatedEnviron(t *testing.T) { //nolint:paralleltest // others' memory 
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = []string{bloatedVariable + "=1"}
 	cmd.Stderr = os.Stderr
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	stdout := require.Must(cmd.StdoutPipe())(t)
+	require.NoError(t, cmd.Start())
 	said := make([]byte, 100)
 	n, _ := stdout.Read(said)
 	defer func() { _, _ = cmd.Process.Kill(), cmd.Wait() }()

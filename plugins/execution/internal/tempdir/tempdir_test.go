@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 func TestSweep(t *testing.T) {
@@ -22,9 +24,7 @@ func TestSweep(t *testing.T) {
 		}
 	}
 	for _, dir := range []string{dead, alive, other, foreign} {
-		if err := os.Chmod(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Chmod(dir, 0o700))
 	}
 	// What a program leaves may be closed, and may lead out.
 	kept := filepath.Join(temp, "kept")

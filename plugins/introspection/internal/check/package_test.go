@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/plugins/internal/source"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -44,26 +45,16 @@ func TestLoadIsCanceled(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	for name, content := range map[string]string{"go.mod": "module example.com/m\n\ngo 1.26\n", "a.go": "package m\n\nconst V = 1\n"} {
-		if err := os.WriteFile(filepath.Join(root, name), []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(root, name), []byte(content), 0o644))
 	}
 	var w Workspace
-	if err := w.Open(root); err != nil {
-		t.Fatal(err)
-	}
-	s, err := w.Snapshot(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Open(root))
+	s := require.Must(w.Snapshot(t.Context()))(t)
 	n := s.Graph.Nodes["example.com/m"]
 	// With every slot taken, the load below cannot start.
 	var free []func()
 	for range maxLoads {
-		release, err := w.packages.acquire(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		release := require.Must(w.packages.acquire(t.Context()))(t)
 		free = append(free, release)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -93,27 +84,16 @@ func TestProgress(t *testing.T) {
 		"b/b_test.go": "package b\n\nfunc f() {}\n",
 	} {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o644))
 	}
 	w := &Workspace{}
-	if err := w.Open(dir); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Open(dir))
 	for _, want := range []bool{true, false} { // what is known needs no work
 		var got []tool.Progress
 		ctx := tool.WithProgress(t.Context(), func(p tool.Progress) { got = append(got, p) })
-		s, err := w.Snapshot(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Program(ctx); err != nil {
-			t.Fatal(err)
-		}
+		s := require.Must(w.Snapshot(ctx))(t)
+		require.Must(s.Program(ctx))(t)
 		if !want {
 			if len(got) != 0 {
 				t.Errorf("the second time: %+v", got)

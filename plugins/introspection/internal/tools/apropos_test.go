@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 func (b *bench) aproposOf(t testing.TB, pattern, pkg string) matches {
@@ -145,10 +147,7 @@ func TestClassOf(t *testing.T) {
 		{"client", "HTTPClient", matchWord}, {"http", "newHTTPClient", matchWord}, {"get", "T.Get", matchWord}, {"b", "a_b", matchWord},
 		{"lien", "Client", matchWithin}, {"client", "Hclient", matchWithin}, {"x*", "Client", matchWithin}, {"TPC", "HTTPClient", matchWithin},
 	} {
-		m, err := newMatcher(c.pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := require.Must(newMatcher(c.pattern))(t)
 		if got, ok := m.name(c.name); !ok || got != c.want {
 			t.Errorf("%q in %s is of class %d, want %d", c.pattern, c.name, got, c.want)
 		}

@@ -22,12 +22,8 @@ func write(t testing.TB, dir string, files map[string]string) {
 	t.Helper()
 	for name, content := range files {
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o644))
 	}
 }
 
@@ -43,23 +39,16 @@ type bench struct {
 func open(t testing.TB, root string) *bench {
 	t.Helper()
 	resolved, err := filepath.EvalSymlinks(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	b := &bench{
 		workspace: &check.Workspace{}, root: resolved,
 		defs: map[string]tool.Definition{}, outputs: map[string]*jsonschema.Resolved{},
 	}
-	if err := b.workspace.Open(root); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.workspace.Open(root))
 	if b.set, err = tool.NewSet(All(b.workspace)...); err != nil {
 		t.Fatal(err)
 	}
-	defs, err := b.set.List(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	defs := require.Must(b.set.List(t.Context()))(t)
 	for _, d := range defs {
 		b.defs[d.Name] = d
 		if d.OutputSchema != nil {
@@ -117,10 +106,7 @@ func TestMain(m *testing.M) {
 // promises: structured output that fits its schema, and no machine paths.
 func (b *bench) call(t testing.TB, ctx context.Context, name string, args any) (tool.Result, error) {
 	t.Helper()
-	raw, err := json.Marshal(args)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := require.Must(json.Marshal(args))(t)
 	res, err := b.set.Execute(ctx, tool.Call{Name: name, Arguments: raw})
 	text := res.Text()
 	if err != nil {
@@ -163,9 +149,7 @@ func decode[T any](t testing.TB, b *bench, name string, args any) T {
 		t.Fatalf("%s %v: %s", name, args, res.Text())
 	}
 	var out T
-	if err := json.Unmarshal(res.Structured, &out); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(res.Structured, &out))
 	return out
 }
 

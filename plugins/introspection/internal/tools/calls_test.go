@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/plugins/introspection/internal/xref"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -265,9 +266,7 @@ func TestUsesAreBounded(t *testing.T) {
 			t.Fatalf("%d bytes, %v", len(res.Text()), err)
 		}
 		var got references
-		if err := json.Unmarshal(res.Structured, &got); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal(res.Structured, &got))
 		if got.Total != count+1 || got.Accesses["call"] != count || got.Omitted != got.Total-offset-len(got.References) {
 			t.Fatalf("from %d: %d of %d, %d left out", offset, len(got.References), got.Total, got.Omitted)
 		}
@@ -331,10 +330,7 @@ func TestCallsRefresh(t *testing.T) {
 	}
 	program := func() *xref.Program {
 		t.Helper()
-		p, err := b.snapshot(t).Program(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := require.Must(b.snapshot(t).Program(t.Context()))(t)
 		return p
 	}
 	indexOf := func(path string) *xref.Index {

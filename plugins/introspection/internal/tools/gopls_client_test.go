@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf16"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // goplsVersion is the newest that builds with this module's Go.
@@ -80,17 +82,9 @@ func startGopls(t testing.TB, root string) *gopls {
 	cmd.Dir = root
 	var log strings.Builder
 	cmd.Stderr = &log
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in := require.Must(cmd.StdinPipe())(t)
+	out := require.Must(cmd.StdoutPipe())(t)
+	require.NoError(t, cmd.Start())
 	g := &gopls{
 		root: root, in: in, waiting: map[int]chan answer{}, texts: map[string][]string{}, known: map[string]any{},
 	}
@@ -110,7 +104,7 @@ func startGopls(t testing.TB, root string) *gopls {
 			t.Errorf("gopls ended with %v\n%s", err, log.String())
 		}
 	})
-	if _, err := g.ask("initialize", map[string]any{
+	require.Must(g.ask("initialize", map[string]any{
 		"processId":        os.Getpid(),
 		"rootUri":          g.uri(""),
 		"workspaceFolders": []any{map[string]any{"uri": g.uri(""), "name": "module"}},
@@ -119,12 +113,8 @@ func startGopls(t testing.TB, root string) *gopls {
 			"workspace":    map[string]any{"configuration": true},
 		},
 		"initializationOptions": map[string]any{"hoverKind": "NoDocumentation", "linksInHover": false},
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if err := g.send(map[string]any{"method": "initialized", "params": map[string]any{}}); err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
+	require.NoError(t, g.send(map[string]any{"method": "initialized", "params": map[string]any{}}))
 	return g
 }
 

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"golang.org/x/tools/go/ast/astutil"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // judge compares the answers of both.
@@ -286,15 +288,11 @@ func (j *judge) syntax(at spot) []ast.Node {
 	if f == nil {
 		var err error
 		f, err = parser.ParseFile(j.fset, filepath.Join(j.gopls.root, parts[0]), nil, parser.SkipObjectResolution)
-		if err != nil {
-			j.Fatal(err)
-		}
+		require.NoError(j, err)
 		j.parsed[parts[0]] = f
 	}
 	var line, column int
-	if _, err := fmt.Sscanf(parts[1]+" "+parts[2], "%d %d", &line, &column); err != nil {
-		j.Fatal(err)
-	}
+	require.Must(fmt.Sscanf(parts[1]+" "+parts[2], "%d %d", &line, &column))(j)
 	pos := j.fset.File(f.Pos()).LineStart(line) + token.Pos(column-1)
 	path, _ := astutil.PathEnclosingInterval(f, pos, pos)
 	return path

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/plugins/internal/gocode"
 )
 
@@ -60,17 +61,12 @@ func takeCensus(t testing.TB, root string) *census {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=Dir,ImportPath,GoFiles,TestGoFiles,XTestGoFiles", "./...")
 	cmd.Dir = root
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := require.Must(cmd.Output())(t)
 	c := &census{root: root, fset: token.NewFileSet(), abstract: map[string]bool{}}
 	decoder := json.NewDecoder(strings.NewReader(string(out)))
 	for decoder.More() {
 		var p goPackage
-		if err := decoder.Decode(&p); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, decoder.Decode(&p))
 		c.add(t, p.ImportPath, p.Dir, p.GoFiles, p.TestGoFiles)
 		c.add(t, p.ImportPath+"_test", p.Dir, nil, p.XTestGoFiles)
 	}
@@ -88,15 +84,10 @@ func (c *census) add(t testing.TB, path, dir string, plain, tests []string) {
 	local := map[string]bool{}
 	first := len(c.found)
 	for _, name := range append(slices.Clone(plain), tests...) {
-		content, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := require.Must(os.ReadFile(filepath.Join(dir, name)))(t)
 		c.lines += strings.Count(string(content), "\n")
 		f, err := parser.ParseFile(c.fset, filepath.Join(dir, name), content, parser.ParseComments|parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var common []string
 		if strings.Contains(string(content[:c.fset.Position(f.Package).Offset]), "//go:build") || strings.HasSuffix(name, "_linux.go") {
 			common = append(common, kindTagged)

@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // The module that answers are checked on: 70,000 lines of Go, with generic
@@ -35,13 +37,8 @@ func thirdParty(t testing.TB) string {
 	if found.Sum != goplsModuleSum {
 		t.Fatalf("module %s@%s has the sum %s, want %s", goplsModule, goplsModuleTag, found.Sum, goplsModuleSum)
 	}
-	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.CopyFS(root, os.DirFS(found.Dir)); err != nil {
-		t.Fatal(err)
-	}
+	root := require.Must(filepath.EvalSymlinks(t.TempDir()))(t)
+	require.NoError(t, os.CopyFS(root, os.DirFS(found.Dir)))
 	write(t, root, specimens)
 	// What tests import is fetched now, so that no question waits for it.
 	fetch := exec.CommandContext(t.Context(), "go", "list", "-deps", "-test", "./...")

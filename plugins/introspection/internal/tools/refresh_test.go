@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/plugins/introspection/internal/check"
 )
 
@@ -16,28 +17,20 @@ func (b *bench) edit(t *testing.T, name, content string, age time.Duration) {
 	t.Helper()
 	write(t, b.root, map[string]string{name: content})
 	when := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC).Add(age)
-	if err := os.Chtimes(filepath.Join(b.root, filepath.FromSlash(name)), when, when); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chtimes(filepath.Join(b.root, filepath.FromSlash(name)), when, when))
 }
 
 // loaded returns a package as it is loaded now.
 func (b *bench) loaded(t *testing.T, path string) *check.Package {
 	t.Helper()
 	s := b.snapshot(t)
-	p, err := s.Package(t.Context(), s.Graph.Nodes[path])
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := require.Must(s.Package(t.Context(), s.Graph.Nodes[path]))(t)
 	return p
 }
 
 func (b *bench) snapshot(t *testing.T) *check.Snapshot {
 	t.Helper()
-	s, err := b.workspace.Snapshot(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := require.Must(b.workspace.Snapshot(t.Context()))(t)
 	return s
 }
 
@@ -94,9 +87,7 @@ func TestRefresh(t *testing.T) {
 	if got := b.symbolOf(t, "D", "d"); got.Value != "4" {
 		t.Errorf("D is %+v", got)
 	}
-	if err := os.RemoveAll(filepath.Join(b.root, "d")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.RemoveAll(filepath.Join(b.root, "d")))
 	b.failing(t, "describe_symbol", describeIn{Symbol: "D"})
 
 	// Broken, and whole again.

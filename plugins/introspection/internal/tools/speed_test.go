@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // How long an answer on a large module may take with a warm build cache.
@@ -49,10 +51,7 @@ type edits struct {
 func newEdits(t testing.TB, root string) *edits {
 	t.Helper()
 	path := filepath.Join(root, filepath.FromSlash(changedFile))
-	plain, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := require.Must(os.ReadFile(path))(t)
 	return &edits{path: path, plain: plain}
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/plugins/introspection/internal/check"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -64,10 +65,7 @@ func TestOpen(t *testing.T) {
 			t.Errorf("%s was taken for a workspace", root)
 		}
 	}
-	set, err := tool.NewSet(All(new(check.Workspace))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := require.Must(tool.NewSet(All(new(check.Workspace))...))(t)
 	res, err := set.Execute(t.Context(), tool.Call{Name: "list_package_symbols", Arguments: []byte(`{"package":"fmt"}`)})
 	if err != nil || !res.IsError {
 		t.Errorf("a plugin that was not configured answered %s, %v", res.Text(), err)
