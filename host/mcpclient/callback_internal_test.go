@@ -14,7 +14,8 @@ func TestBrowserComesBackTwice(t *testing.T) {
 	defer c.close()
 	for _, code := range []string{"first", "second"} {
 		c.expect(code + "-state")
-		resp := require.Must(http.Get(c.url + "?code=" + code + "&state=" + code + "-state"))(t)
+		resp, err := http.Get(c.url + "?code=" + code + "&state=" + code + "-state")
+		require.NoError(t, err)
 		_ = resp.Body.Close()
 		if got := <-c.results; got.err != nil || got.result.Code != code || !c.used() {
 			t.Errorf("%s: %+v", code, got)

@@ -116,7 +116,8 @@ func ask(t *testing.T, url, token string) (answer, string) {
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
-	got := require.Must(http.DefaultClient.Do(r))(t)
+	got, err := http.DefaultClient.Do(r)
+	require.NoError(t, err)
 	defer func() { _ = got.Body.Close() }()
 	text := require.Must(io.ReadAll(got.Body))(t)
 	return answer{got.StatusCode, got.Status, got.Header}, string(text)
@@ -168,7 +169,8 @@ func TestTokensOfAnIssuer(t *testing.T) {
 			t.Errorf("%s: the answer has the token: %s", what, text)
 		}
 	}
-	answer := require.Must(http.Get(front.URL + "/.well-known/oauth-protected-resource/mcp"))(t)
+	answer, err := http.Get(front.URL + "/.well-known/oauth-protected-resource/mcp")
+	require.NoError(t, err)
 	defer func() { _ = answer.Body.Close() }()
 	var metadata struct {
 		Resource string
