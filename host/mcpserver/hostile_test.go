@@ -288,7 +288,8 @@ func postBy(t *testing.T, by *http.Client, url, who, version, body string) answe
 	} {
 		req.Header.Set(name, value)
 	}
-	res := require.Must(by.Do(req))(t)
+	res, err := by.Do(req)
+	require.NoError(t, err)
 	defer func() { _ = res.Body.Close() }()
 	return answered{res.StatusCode, res.Header, readAll(t, res.Body)}
 }

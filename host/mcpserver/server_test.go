@@ -343,7 +343,8 @@ func rawBy(
 	for k, v := range header {
 		req.Header.Set(k, v)
 	}
-	res := require.Must(by.Do(req))(t)
+	res, err := by.Do(req)
+	require.NoError(t, err)
 	defer func() { _ = res.Body.Close() }()
 	return res.StatusCode, readAll(t, res.Body)
 }

@@ -137,7 +137,8 @@ func TestSOCKSClient(t *testing.T) {
 			return dialer.(proxy.ContextDialer).DialContext(ctx, network, addr)
 		},
 	}}
-	resp := require.Must(client.Get("http://www.example.com/hello"))(t)
+	resp, err := client.Get("http://www.example.com/hello")
+	require.NoError(t, err)
 	defer func() { _ = resp.Body.Close() }()
 	out, err := io.ReadAll(resp.Body)
 	w.want(t, string(out), err, "hello www.example.com /hello")

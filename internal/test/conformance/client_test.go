@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -102,9 +101,6 @@ func beClient(scenario, url string) error {
 // metadataURL is the client that the suite's authorization servers know.
 const metadataURL = "https://conformance-test.local/client-metadata.json"
 
-// loginTime is far more than a login takes, and less than the suite gives a client.
-const loginTime = 10 * time.Second
-
 // maxLogins is how often a person would log in before giving up.
 const maxLogins = 2
 
@@ -126,7 +122,7 @@ func login(ctx context.Context, config mcpclient.Config) error {
 	if err != nil {
 		return err
 	}
-	return u.Login(ctx, mcpclient.LoginOptions{Timeout: loginTime, OpenBrowser: func(page string) error {
+	return u.Login(ctx, mcpclient.LoginOptions{Timeout: limit, OpenBrowser: func(page string) error {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
 		if err != nil {
 			return err

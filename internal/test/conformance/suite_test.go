@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -28,7 +29,7 @@ var failed = regexp.MustCompile(`(?m)^✗ ([^:\s]+): \d+ passed, [1-9]\d* failed
 // not counted: that depends on how often a client calls.
 func runSuite(t *testing.T, side, revision string, args ...string) {
 	t.Helper()
-	args = append([]string{side}, args...)
+	args = append([]string{side, "--timeout", strconv.FormatInt(limit.Milliseconds(), 10)}, args...)
 	if revision < "2025-11-25" { // there are no lists of what those required
 		args = append(args, "--suite", "all", "--spec-version", revision)
 	} else {
