@@ -257,6 +257,7 @@ func TestPlacesThatAPluginNeeds(t *testing.T) {
 	w.run("plugins", "restart", "intruder").exits(exit.Refused).says("runs on as it was", place)
 	read().exits(exit.Done)
 	read("--no-daemon").exits(exit.Refused).says(place)
+	read("--no-daemon", "--json").exits(exit.Refused).prints(`"plugin": "intruder"`)
 }
 
 // A plugin directory of the workspace that the configuration names goes by the lock, else what is in it
