@@ -140,6 +140,26 @@ func TestCallerOfAnotherUser(t *testing.T) {
 		t.Errorf("%d refusals are on record, want %d", n, refused)
 	}
 
+	// The command of a user whom the configuration names goes by the daemon or fails: alone it would be under
+	// no grant, rate and record.
+	asElsewhere := func(words ...string) outcome { return as(uid, append([]string{"call", "read_file", "--arg", "path=a.txt"}, words...)...) }
+	asElsewhere("--audit", "off").exits(6).says("this user is the caller visitor of a daemon", "--audit is for a host of this command's own", "--no-daemon")
+	asElsewhere("--root", path("home")).exits(6).says("its root is ")
+	asElsewhere("--no-daemon", "--grant", "fs:read", "--root", path("root")).exits(0).prints("text")
+
 	// Users that the configuration does not name are not served.
 	as(stranger, "call", "--session", "x", "read_buffer").exits(6).says("belongs to user 0")
+	s.ends(syscall.SIGTERM, 0)
+	asElsewhere().exits(6).says("this user is the caller visitor of a daemon", "no daemon is running on "+path("run.sock"))
+}
+
+// The configuration of the how-to, which names no directory: those of the two users differ.
+func TestCallerWithOwnDirectories(t *testing.T) {
+	t.Parallel()
+	w := newOther(t, "callers: {visitor: {uid: 65533, tools: {deny: [play.danger]}}}\n", "player")
+	require.NoError(t, os.WriteFile(w.path("toolhost.yaml"), []byte("socket: run.sock\ncallers: {visitor: {uid: 65533, tools: {deny: [play.danger]}}}\n"), 0o644)) //nolint:gosec // for others
+	s := w.begin("--config", w.path("toolhost.yaml"), "--plugin-dir", w.plugins, "--root", w.root)
+	s.await("toolhost: ready: ")
+	w.as(65533, "call", "play.echo").exits(0)
+	w.as(65533, "call", "play.danger", "--yes").exits(3)
 }

@@ -200,7 +200,7 @@ func TestDaemonThatIsUnlike(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")
 	s := w.serve()
-	pid := fmt.Sprintf("not using the daemon (pid %d): ", s.cmd.Process.Pid)
+	pid := fmt.Sprintf("working without a daemon: the one with pid %d is not used: ", s.cmd.Process.Pid)
 	other := t.TempDir()
 	w.run("tools", "--root", other).exits(0).prints("play.echo").says(pid + "its root is " + w.root + ", this command's " + other)
 	w.run("tools", "--plugin-dir", w.root).exits(0).prints("play.echo").

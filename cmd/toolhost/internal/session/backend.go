@@ -111,8 +111,8 @@ func (s *Session) Open(ctx context.Context, n Needs) (Backend, error) {
 	if _, err := s.Logger(); err != nil { // the flag is checked in either case
 		return nil, err
 	}
-	if r := s.Daemon(ctx, n); r != nil {
-		return r, nil
+	if r, err := s.daemon(ctx, n); r != nil || err != nil {
+		return r, err
 	}
 	if n.Daemon != "" {
 		return nil, s.NoDaemon(n.Daemon)

@@ -3,11 +3,13 @@ package session
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -52,33 +54,59 @@ func (r *Remote) Close(context.Context) error { return nil }
 // Daemon returns the running daemon, if there is one that has everything in common with this
 // command; else nil. It says why it uses none, and on a terminal, once, which it uses.
 func (s *Session) Daemon(ctx context.Context, n Needs) *Remote {
-	t := s.Settings()
-	path, err := t.SocketPath()
-	if err != nil || path == "" || s.Flags.NoDaemon || t.Dirs.Apart {
-		return nil
+	r, err := s.daemon(ctx, n)
+	if err != nil {
+		s.Notef("%s", tool.AsError(err).Message)
 	}
-	_, named := setup.Named(t.Config, os.Geteuid()) // by the configuration of another user's daemon
-	c, err := control.Dial(ctx, path, control.Foreign(named))
+	return r
+}
+
+// daemon is Daemon that fails for a caller of another user's daemon who cannot use it.
+func (s *Session) daemon(ctx context.Context, n Needs) (*Remote, error) {
+	path, err := s.Settings().SocketPath()
+	if err != nil || path == "" || s.Flags.NoDaemon || s.Settings().Dirs.Apart {
+		return nil, nil //nolint:nilerr,nilnil // it is to work without one
+	}
+	r, err := s.find(ctx, path, n)
+	switch named := s.named(); {
+	case err == nil || ctx.Err() != nil:
+	case named != "":
+		return nil, tool.Errorf(tool.CodeUnavailable, "this user is the caller %s of a daemon by the configuration, and cannot use it: %w", named, err).
+			Try("have the daemon started, leave out the flags that differ, or add --no-daemon to work without its grants and its record")
+	case errors.Is(err, control.ErrNoDaemon) && s.Flags.Socket == "":
+	default:
+		s.Notef("working without a daemon: %s", tool.AsError(err).Message)
+	}
+	return r, nil
+}
+
+// find connects to the daemon on a socket.
+//
+// # Errors
+//
+// Why this command cannot use it, as [control.ErrNoDaemon]: none runs.
+func (s *Session) find(ctx context.Context, path string, n Needs) (*Remote, error) {
+	c, err := control.Dial(ctx, path, control.Foreign(s.named() != ""))
 	if errors.Is(err, control.ErrNoDaemon) {
-		if s.Flags.Socket != "" {
-			s.Notef("no daemon is running on %s: working without one", path)
-		}
-		return nil
+		return nil, fmt.Errorf("%w on %s", err, sanitize.Text(path))
 	}
 	if err != nil {
-		if ctx.Err() == nil {
-			s.Notef("working without a daemon: %s", tool.AsError(err).Message)
-		}
-		return nil
+		return nil, err
 	}
 	state := c.State()
-	if why := s.unlike(state, t, n); why != "" {
-		s.Notef("not using the daemon (pid %d): %s", state.PID, why)
-		return nil
+	if why := s.unlike(state, s.Settings(), n); why != "" {
+		return nil, fmt.Errorf("the one with pid %d is not used: %s", state.PID, why)
 	}
 	s.noteDaemon(state)
 	s.noteUnread()
-	return &Remote{c, t.Dirs.Paths}
+	return &Remote{c, s.Settings().Dirs.Paths}, nil
+}
+
+// named returns the caller of another user's daemon that the configuration says this user is;
+// empty: none.
+func (s *Session) named() string {
+	name, _ := setup.Named(s.Settings().Config, os.Geteuid())
+	return name
 }
 
 // ReloadDaemon makes the daemon, if there is one, try again what it refused before. It warns of
@@ -108,5 +136,24 @@ func (s *Session) unlike(daemon control.State, t *Settings, n Needs) string {
 	if err != nil {
 		return err.Error()
 	}
-	return daemon.Identity.Difference(s.unread.asIn(daemon, mine, s.Flags))
+	mine = s.unread.asIn(daemon, mine, s.Flags)
+	if s.named() != "" {
+		mine = s.Flags.otherwise(mine, daemon.Identity)
+	}
+	return daemon.Identity.Difference(mine)
+}
+
+// otherwise returns an identity that is another's in all that no flag gives. It is that of a caller of a
+// shared daemon, who has directories and perhaps a copy of the configuration of its own.
+func (f *Flags) otherwise(mine, other control.Identity) control.Identity {
+	if f.Given("root") {
+		other.Root = mine.Root
+	}
+	if f.Given("plugin-dir") {
+		other.PluginDirs = mine.PluginDirs
+	}
+	if f.Given("mcp-config") {
+		other.MCPConfigs = mine.MCPConfigs
+	}
+	return other
 }
