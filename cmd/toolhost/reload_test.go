@@ -140,7 +140,7 @@ func TestReloadOfABadFile(t *testing.T) {
 	} {
 		w.configure(c.lines...)
 		s.await(bad + c.says)
-		// Commands of this file would work alone, and refuse it: asked is the daemon.
+		w.run("--log-level", "info", "call", "play.danger").exits(0).says("using the daemon")
 		state := w.client().State()
 		p, _ := session.Status(state.Plugins, "player")
 		if p.PID != before.PID || p.Starts != before.Starts {

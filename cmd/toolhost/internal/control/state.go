@@ -18,6 +18,8 @@ type State struct {
 	// Configured are the settings in Identity that come from its configuration: root and
 	// plugin_dirs.
 	Configured []string `json:"configured,omitempty"`
+	// Refused is the digest of content of its configuration that it could not apply; empty: none.
+	Refused string `json:"refused,omitempty"`
 	// Audit is the file in which calls are recorded; empty: they are not.
 	Audit string `json:"audit,omitempty"`
 	// Draining reports whether the daemon is ending and accepts no more calls.

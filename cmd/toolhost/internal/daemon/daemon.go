@@ -38,6 +38,7 @@ type daemon struct {
 	claim    *control.Claim // on the socket
 	faults   faultList
 	held     atomic.Pointer[tool.Error] // content of the configuration file that waits; nil: none
+	refused  atomic.Value               // of string: the digest of content that could not be applied; empty: none
 	stop     chan struct{}              // closed when a command ends the daemon
 	stopOnce sync.Once
 	numbers  *metrics.Numbers
@@ -133,9 +134,10 @@ func (d *daemon) State() control.State {
 	if held := d.held.Load(); held != nil {
 		faults = append(faults, held)
 	}
+	refused, _ := d.refused.Load().(string)
 	return control.State{
 		Version: host.Version, PID: os.Getpid(), Since: d.since,
-		Identity: now.identityNow(), Configured: now.settings.Configured(), Audit: d.local.Audit,
+		Identity: now.identityNow(), Configured: now.settings.Configured(), Refused: refused, Audit: d.local.Audit,
 		Tools: h.Len(), Plugins: h.Plugins(), Skipped: h.Skipped(), Leaving: h.Draining(),
 		Fleet: d.fleetState(), Faults: control.SentFaults(faults),
 	}

@@ -58,6 +58,7 @@ func (d *daemon) prepare(ctx context.Context, before *inEffect, why session.Read
 	if old := before.settings.Config.File; c.File == "" && old != "" {
 		return nil, fmt.Errorf("%s is gone", old)
 	}
+	d.refused.Store(c.Digest()) // until it is in effect: commands stay with the daemon
 	if err := d.checkFixed(before.settings.Config, c); err != nil {
 		return nil, err
 	}
@@ -93,6 +94,7 @@ func (d *daemon) apply(after *inEffect, why session.Reading) error {
 	h.SetHold(after.loaded.Hold)
 	h.SetLocks(rules.Locks...)
 	h.SetTrust(setup.Trust(c))
+	d.refused.Store("")
 	d.session.SetLogLevel(after.settings.LogLevel)
 	if d.current.Swap(after).identity.ConfigDigest != after.identity.ConfigDigest {
 		d.held.Store(nil) // what waited is in effect, or was exchanged

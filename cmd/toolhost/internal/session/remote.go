@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/host/plugin"
@@ -132,11 +133,15 @@ func (s *Session) unlike(daemon control.State, t *Settings, n Needs) string {
 	case s.Flags.Given("carrier"):
 		return "--carrier is for a host of this command's own"
 	}
+	unused := s.unread
+	if c := t.Config; c.File != "" && c.Digest() == daemon.Refused { // which its faults tell of
+		unused, t = unread{path: c.File}, t.With(config.Default())
+	}
 	mine, err := t.Identity()
 	if err != nil {
 		return err.Error()
 	}
-	mine = s.unread.asIn(daemon, mine, s.Flags)
+	mine = unused.asIn(daemon, mine, s.Flags)
 	if s.named() != "" {
 		mine = s.Flags.otherwise(mine, daemon.Identity)
 	}
