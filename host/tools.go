@@ -91,7 +91,11 @@ func (h *Host) OwnerOf(name string) (owner string, ok bool) {
 // Tools returns the tools that pass the filter, sorted by name. The caller owns them.
 func (h *Host) Tools(f Filter) []Tool {
 	now := h.registry.read()
-	chosen := now.chosen.of(f, now.listed)
+	all := now.listed
+	if f.Disabled {
+		all = now.sorted
+	}
+	chosen := now.chosen.of(f, all)
 	out := make([]Tool, len(chosen))
 	for i, e := range chosen {
 		out[i] = e.tool()

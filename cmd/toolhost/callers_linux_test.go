@@ -142,7 +142,9 @@ func TestCallerOfAnotherUser(t *testing.T) {
 
 	// The command of a user whom the configuration names goes by the daemon or fails: alone it would be under
 	// no grant, rate and record.
-	asElsewhere := func(words ...string) outcome { return as(uid, append([]string{"call", "read_file", "--arg", "path=a.txt"}, words...)...) }
+	asElsewhere := func(words ...string) outcome {
+		return as(uid, append([]string{"call", "read_file", "--arg", "path=a.txt"}, words...)...)
+	}
 	asElsewhere("--audit", "off").exits(6).says("this user is the caller visitor of a daemon", "--audit is for a host of this command's own", "--no-daemon")
 	asElsewhere("--root", path("home")).exits(6).says("its root is ")
 	asElsewhere("--no-daemon", "--grant", "fs:read", "--root", path("root")).exits(0).prints("text")

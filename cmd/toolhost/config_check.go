@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -16,9 +14,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
-	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/internal/sanitize"
-	"github.com/toolhost/toolhost/internal/suggest"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -173,36 +169,5 @@ func checkPlugins(ctx context.Context, s *session.Session) (warnings []config.Pr
 	for _, fault := range l.Faults() {
 		problems = append(problems, session.ConfigProblem(c, fault))
 	}
-	return unknownNames(l, c), errors.Join(c.Problems(problems), l.Close(ctx))
-}
-
-// unknownNames returns the plugins and tools of the file that do not exist. Tools of
-// plugins that are disabled or did not start are not known.
-func unknownNames(l *session.Local, c *config.Config) []config.Problem {
-	plugins, tools := map[string]bool{}, map[string]bool{}
-	for _, s := range l.Plugins() {
-		plugins[s.Name] = true
-	}
-	for _, t := range l.Host.Tools(host.Filter{}) {
-		tools[t.Claimed.Name] = true
-	}
-	out := []config.Problem{}
-	for _, name := range slices.Sorted(maps.Keys(c.Plugins)) {
-		if !plugins[name] {
-			out = append(out, c.Problem(fmt.Sprintf("there is no plugin %s", name), nearest(name, plugins), "plugins", name))
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(c.Tools)) {
-		if !tools[name] && !c.Tools[name].Disabled {
-			out = append(out, c.Problem(fmt.Sprintf("there is no tool %s", name), nearest(name, tools), "tools", name))
-		}
-	}
-	return out
-}
-
-func nearest(name string, known map[string]bool) string {
-	if near := suggest.Nearest(name, slices.Sorted(maps.Keys(known)), 1); len(near) > 0 {
-		return output.DidYouMean(near)
-	}
-	return ""
+	return session.Unmatched(c, l.Host), errors.Join(c.Problems(problems), l.Close(ctx))
 }

@@ -64,6 +64,9 @@ func reload(ctx context.Context, s *session.Session, yes bool) error {
 		return exit.With(exit.Failed, err)
 	}
 	pid, root := c.State().PID, c.State().Identity.Root
+	if now, err := dialDaemon(ctx, s); err == nil {
+		s.WarnOf(now.State().Faults, now.State().Plugins, "")
+	}
 	if s.Flags.JSON {
 		return s.Out.JSON(map[string]any{"reloaded": true, "pid": pid, "root": root})
 	}

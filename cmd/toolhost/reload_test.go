@@ -162,6 +162,51 @@ func TestReloadOfABadFile(t *testing.T) {
 	equal(t, "the process", func() int { p, _ := session.Status(w.client().State().Plugins, "player"); return p.PID }(), before.PID)
 }
 
+// A prohibition with a typing error prohibits nothing, and whoever loads the file is told so.
+func TestProhibitionOfNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player")
+	lines := []string{
+		"tools:", "  play.dangr: {disable: true}", "  play.ehco: {approval: deny}", "  play.fail: {disable: true}",
+		"plugins: {plaier: {enabled: false}}",
+		"callers:", "  cli: {tools: {deny: [play.eccho, play.f*, 'nothing.*']}}", "  other: {tools: {allow: ['paly.*']}}",
+	}
+	told := []string{
+		`:2: tools."play.dangr": there is no tool play.dangr`, "did you mean play.danger?", `:3: tools."play.ehco": there is no tool play.ehco`,
+		":5: plugins.plaier: there is no plugin plaier", "did you mean player?",
+		":7: callers.cli.tools.deny: no tool matches play.eccho", "did you mean play.echo?",
+		":7: callers.cli.tools.deny: no tool matches nothing.*", ":8: callers.other.tools.allow: no tool matches paly.*",
+	}
+	w.configure(lines...)
+	says := func(o outcome, text string) {
+		t.Helper()
+		for _, part := range told {
+			if !strings.Contains(text, part) {
+				t.Errorf("not told: %s in\n%s", part, text)
+			}
+		}
+		if strings.Contains(text, "play.f") {
+			t.Errorf("what matches is told:\n%s", text)
+		}
+	}
+	o := w.run("--no-daemon", "call", "play.echo").exits(0)
+	says(o, o.stderr)
+	w.configure("# nothing")
+	s := w.serve()
+	w.run("status").exits(0)
+	w.configure(lines...)
+	s.await("toolhost: reloaded: ")
+	o = w.run("reload").exits(0)
+	says(o, o.stderr)
+	o = w.run("status").exits(1)
+	says(o, o.stdout)
+	o = w.run("doctor").exits(1)
+	says(o, o.stdout)
+	w.configure("tools: {play.danger: {disable: true}}", "callers: {cli: {tools: {deny: [play.danger, 'play.e*']}}}")
+	w.run("reload").exits(0)
+	w.run("status").exits(0)
+}
+
 // A secret that has changed is taken with a hang-up, and not shown.
 func TestReloadOfASecret(t *testing.T) {
 	t.Parallel()

@@ -80,15 +80,15 @@ const (
 // A level that is not set counts as dangerous.
 func (c Caller) Sees(name string, safety tool.Safety) bool {
 	v := c.Tools
-	matches := func(pattern string) bool { return match(pattern, name) }
+	matches := func(pattern string) bool { return Match(pattern, name) }
 	return (v.MaxSafety == tool.Unset || safety.Effective() <= v.MaxSafety) &&
 		(len(v.Allow) == 0 || slices.ContainsFunc(v.Allow, matches)) && !slices.ContainsFunc(v.Deny, matches)
 }
 
-// match reports whether a name matches a pattern in which * stands for any characters. It
+// Match reports whether a name matches a pattern in which * stands for any characters. It
 // finds each part between two stars at the first opportunity, so the work is bounded by the
 // product of the lengths.
-func match(pattern, name string) bool {
+func Match(pattern, name string) bool {
 	parts := strings.Split(pattern, "*")
 	if len(parts) == 1 {
 		return pattern == name

@@ -90,7 +90,7 @@ type MCPTasks struct {
 // to. Ever reports whether they do.
 func (t MCPTasks) Rule(tool string) (after time.Duration, required, ever bool) {
 	has := func(patterns []string) bool {
-		return slices.ContainsFunc(patterns, func(p string) bool { return match(p, tool) })
+		return slices.ContainsFunc(patterns, func(p string) bool { return Match(p, tool) })
 	}
 	switch {
 	case has(t.Required):

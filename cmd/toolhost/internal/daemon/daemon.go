@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -95,7 +96,7 @@ func open(ctx context.Context, s *session.Session, o Options) (*daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.WarnOf(l.Faults(), l.Plugins(), "")
+	s.WarnOf(slices.Concat(l.Faults(), l.Unmatched()), l.Plugins(), "")
 	d.local = l
 	d.queue = approval.NewQueue(d.stale)
 	d.askers = setup.Askers{Client: mcpserver.ClientApprover(), Queue: d.queue}
@@ -131,6 +132,7 @@ func (d *daemon) snapshot() metrics.Snapshot {
 func (d *daemon) State() control.State {
 	h, now := d.local.Host, d.current.Load()
 	faults := d.faults.current(h)
+	faults = append(faults, session.UnmatchedFaults(now.settings.Config, h)...)
 	if held := d.held.Load(); held != nil {
 		faults = append(faults, held)
 	}

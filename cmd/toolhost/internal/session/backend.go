@@ -101,7 +101,11 @@ func (s *Session) Use(ctx context.Context, n Needs, f func(Backend) error) error
 	if err != nil {
 		return err
 	}
-	s.WarnOf(b.Faults(), b.Plugins(), n.Shown)
+	faults := b.Faults()
+	if l, alone := b.(*Local); alone && !s.Settings().Dirs.Apart && n.Trace == nil {
+		faults = slices.Concat(faults, l.Unmatched())
+	}
+	s.WarnOf(faults, b.Plugins(), n.Shown)
 	return errors.Join(f(b), b.Close(ctx))
 }
 
