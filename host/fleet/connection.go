@@ -32,7 +32,7 @@ func (n *node) dial(c *Config) error {
 			n.log.Log(level, "the NATS server reports an error", "error", err)
 		}),
 	}
-	login := nats.Nkey(c.Key.Public(), c.Key.Sign)
+	login := nats.Nkey(c.Key.Public(), c.Key.signNonce)
 	if c.Credentials != "" {
 		login = nats.UserCredentials(c.Credentials)
 	}

@@ -108,6 +108,22 @@ func (k Key) GoString() string { return "fleet.Key(" + k.public + ")" }
 // Sign signs a message.
 func (k Key) Sign(message []byte) ([]byte, error) { return k.pair.Sign(message) }
 
+// maxNonce bounds what a server may have signed at a login, in characters; nats-server's nonces have 15.
+const maxNonce = 64
+
+// signNonce signs what a server sends at a login. The server may be anyone's, and the key also signs
+// announcements and durable calls: only what cannot be one of these, short and of the letters of
+// base64url, is signed.
+func (k Key) signNonce(nonce []byte) ([]byte, error) {
+	letter := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_'
+	}
+	if len(nonce) > maxNonce || bytes.ContainsFunc(nonce, func(r rune) bool { return !letter(r) }) {
+		return nil, errors.New("the server wants something signed that is not the nonce of a login: it may be a false one")
+	}
+	return k.pair.Sign(nonce)
+}
+
 // ValidKey reports whether text is the public half of a [Key].
 func ValidKey(text string) bool { return nkeys.IsValidPublicUserKey(text) }
 

@@ -1,13 +1,17 @@
 package fleet_test
 
 import (
+	"bufio"
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/json"
 	"encoding/pem"
+	"fmt"
 	"math/big"
 	"net"
 	"os"
@@ -209,4 +213,43 @@ func (a *tenant) user(t *testing.T, change func(*jwt.UserClaims)) string {
 	file := filepath.Join(t.TempDir(), "user.creds")
 	require.NoError(t, os.WriteFile(file, creds, 0o600))
 	return file
+}
+
+// A server, which may be anyone's, gets nothing signed that could be an announcement or a durable call.
+func TestFalseServerGetsNoSignature(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		nonce  string
+		signed bool
+	}{
+		"of a login":           {"XqW3kJd-_0aZb9Q", true},
+		"an announcement":      {"toolhost fleet announcement 1\n{}", false},
+		"an order":             {"toolhost.v1.durable.order\x00body", false},
+		"more than 64 letters": {strings.Repeat("a", 65), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ln := require.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
+			defer ln.Close()
+			signed := make(chan bool, 1)
+			go func() {
+				conn, err := ln.Accept()
+				if err != nil {
+					return
+				}
+				defer conn.Close()
+				info := map[string]any{"server_id": "x", "version": "2.15.2", "proto": 1, "max_payload": 1 << 20, "auth_required": true, "nonce": c.nonce}
+				text, _ := json.Marshal(info)
+				_, _ = fmt.Fprintf(conn, "INFO %s\r\n", text)
+				line, _ := bufio.NewReader(conn).ReadString('\n')
+				signed <- strings.Contains(line, `"sig":"`) && !strings.Contains(line, `"sig":""`)
+			}()
+			h := require.Must(host.New())(t)
+			defer h.Close(context.Background())
+			_, err := fleet.Join(t.Context(), h, fleet.Config{URL: "nats://" + ln.Addr().String(), Key: newKey(t), Name: "x"})
+			if got := <-signed; got != c.signed || !c.signed && (err == nil || !strings.Contains(err.Error(), "it may be a false one")) {
+				t.Errorf("signed: %t, want %t; the host says: %v", got, c.signed, err)
+			}
+		})
+	}
 }
