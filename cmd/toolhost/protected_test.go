@@ -180,11 +180,16 @@ func TestReloadOfAFileThatWasFound(t *testing.T) {
 	s := w.begin()
 	s.await(untrusted)
 	s.await("toolhost: ready: ")
-	w.bare("reload").exits(0)
+	w.bare("reload").exits(5).says("nothing was reloaded: "+w.config()+" has other content", "toolhost reload --yes")
+	w.bare("status").exits(1).prints(w.config() + " is not in effect as it is now")
 	w.run("--log-level", "info", "tools").exits(0).says("using the daemon").prints("play.echo")
 	w.bare("trust", "--yes").exits(0)
 	s.await("toolhost: reloaded: tool play.echo")
 	w.run("--log-level", "info", "tools").exits(0).says("using the daemon").prints("planted")
+	w.bare("trust", "--revoke").exits(0)
+	w.found("tools: {play.echo: {rename: again}}\n")
+	w.bare("reload", "--yes").exits(0)
+	w.run("--log-level", "info", "tools").exits(0).says("using the daemon").prints("again")
 }
 
 // A file in the workspace that is named is held as well: tools may write it.

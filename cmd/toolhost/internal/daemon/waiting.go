@@ -20,12 +20,12 @@ import (
 func (d *daemon) Waiting() []control.Waiting {
 	out := []control.Waiting{}
 	now := d.current.Load()
-	c := now.settings.Config
-	if content, err := trusted.Read(c.File, config.MaxSize); c.File != "" && err == nil {
+	c, file := now.settings.Config, d.configFile()
+	if content, err := trusted.Read(file, config.MaxSize); file != "" && err == nil {
 		sum := trust.Sum(content)
 		counts, err := d.session.Counts(session.ByOperator, sum, now.settings.Root, now.settings)
 		if sum != c.Digest() && (!counts || err != nil) {
-			out = append(out, control.Waiting{File: c.File, SHA256: sum, Difference: c.Difference(content)})
+			out = append(out, control.Waiting{File: file, SHA256: sum, Difference: c.Difference(content)})
 		}
 	}
 	for _, w := range d.local.Host.WaitingLocks() {
@@ -53,10 +53,20 @@ func (d *daemon) Reload(ctx context.Context, accept []string) error {
 	return d.reload(ctx, session.ByOperator)
 }
 
+// configFile returns the file of the configuration in effect, else the one in which a configuration
+// would be found; empty: none.
+func (d *daemon) configFile() string {
+	if file := d.current.Load().settings.Config.File; file != "" {
+		return file
+	}
+	path, _, _ := d.session.Flags.ConfigPath() // its error is that of each reading
+	return path
+}
+
 // accept trusts what waits, if it can be used.
 func (d *daemon) accept(w control.Waiting) error {
 	var err error
-	if w.File == d.current.Load().settings.Config.File {
+	if w.File == d.configFile() {
 		_, err = setup.Load(w.File)
 	} else {
 		_, err = lockfile.Read(w.File)
