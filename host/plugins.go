@@ -134,16 +134,15 @@ func (h *Host) Follow(ctx context.Context, dirs ...string) error {
 	return h.roster.Follow(ctx, dirs...)
 }
 
-// RestartPlugin ends a plugin's process, when its calls have ended, and forgets its
-// failures. The next call starts it. A plugin whose tools are not known, as it did not
-// start or was refused, is started now and asked for them. A plugin that serves from a kept
-// binary ([WithRollback]) is upgraded to its file, if that starts.
+// RestartPlugin ends a plugin's process, when its calls have ended, forgets its failures, and
+// starts it. A plugin that serves from a kept binary ([WithRollback]), or whose upgrade failed, is
+// upgraded to its file, if that starts.
 //
 // # Errors
 //
 // [tool.CodeNotFound] if no plugin has that name; [tool.CodeUnavailable] if its
 // file has changed inside the root: it runs on; the context's end; those of
-// [Host.Load] for a plugin that is asked for its tools.
+// [Host.Load] if it does not start.
 func (h *Host) RestartPlugin(ctx context.Context, name string) error {
 	return h.roster.Restart(ctx, name)
 }

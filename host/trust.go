@@ -16,7 +16,8 @@ import (
 //
 // A plugin whose signature is wrong, that is not what was signed, or that declares more than
 // its publisher may, does not run, whether signatures are required or not. It is checked before
-// each start, upgrade and rollback; a process that already runs goes on. Servers are not
+// each start, upgrade and rollback; a process that already runs goes on, and at the next
+// [Host.Sync] its status says why it would not start again. Servers are not
 // signed.
 type Trust struct {
 	// Required refuses plugins that no publisher of these has signed.

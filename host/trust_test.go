@@ -221,3 +221,40 @@ func TestTrustOfUpgrades(t *testing.T) {
 		t.Errorf("a rollback to what is not signed: %v, version %s", err, version(t, h))
 	}
 }
+
+// A key that is taken back shows at the next sync, while the process goes on; a restart starts what may
+// run and says why another may not.
+func TestTrustTakenBack(t *testing.T) {
+	t.Parallel()
+	acme, dir := newPublisher(t), t.TempDir()
+	trusted := host.Trust{Required: true, Publishers: map[string]host.Publisher{"acme": acme.trusted}}
+	plugintest.Deploy(t, dir, "versioned", "1")
+	acme.sign(dir, "versioned", acme.manifest(dir, "versioned"))
+	h := newHost(t, host.WithTrust(trusted), host.WithCache(t.TempDir()))
+	require.Must(h.Load(t.Context(), dir))(t)
+	pid := pluginOf(h, "versioned").PID
+	require.NoError(t, h.RestartPlugin(t.Context(), "versioned"))
+	if s := pluginOf(h, "versioned"); s.State != plugin.Ready || s.PID == pid {
+		t.Errorf("after a restart it is %+v", s)
+	}
+	pid = pluginOf(h, "versioned").PID
+
+	h.SetTrust(host.Trust{Required: true, Publishers: map[string]host.Publisher{"acme": newPublisher(t).trusted}})
+	err := h.Sync(t.Context(), dir)
+	s := pluginOf(h, "versioned")
+	if err == nil || !strings.Contains(err.Error(), "plugin versioned does not run") || !strings.Contains(s.Upgrade, "plugin versioned does not run") {
+		t.Errorf("the sync says %v, the status %+v", err, s)
+	}
+	if s.State != plugin.Ready || s.PID != pid || version(t, h) != "1" {
+		t.Errorf("it goes on as %+v", s)
+	}
+	if err := h.RestartPlugin(t.Context(), "versioned"); err == nil || pluginOf(h, "versioned").PID != pid {
+		t.Errorf("a restart: %v, %+v", err, pluginOf(h, "versioned"))
+	}
+
+	h.SetTrust(trusted)
+	require.NoError(t, h.Sync(t.Context(), dir))
+	if s := pluginOf(h, "versioned"); s.Upgrade != "" || version(t, h) != "1" {
+		t.Errorf("with the key back it is %+v", s)
+	}
+}

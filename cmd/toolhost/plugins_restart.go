@@ -13,9 +13,10 @@ import (
 func newPluginsRestartCommand(s *session.Session) *cobra.Command {
 	return &cobra.Command{
 		Use:   "restart NAME",
-		Short: "End a plugin's process in the daemon, or try again a plugin that did not start",
-		Long: `End a plugin's process in the daemon when its calls have ended, and forget its
-failures: a quarantined plugin is tried again.
+		Short: "Start a plugin again in the daemon, or try again one that did not start",
+		Long: `End a plugin's process in the daemon when its calls have ended, forget its failures, and
+start it again: a quarantined plugin is tried again. If it does not start, the command
+says why and ends with status 6.
 
 A plugin that did not start is started now, with a daemon or without one, and so is the
 file of a plugin that runs on as it was or that was rolled back. Without a daemon, other

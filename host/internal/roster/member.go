@@ -229,8 +229,8 @@ func (m *member) refreshAlone(ctx context.Context, s *source) (freed bool, err e
 	return freed, errors.Join(append(faults, bad)...)
 }
 
-// restart ends the process of a plugin, when its calls have ended. A plugin whose tools
-// are not known is started again and asked for them.
+// restart ends the process of a plugin, when its calls have ended, starts it again, and asks for its tools if
+// they are not known.
 func (m *member) restart(ctx context.Context) error {
 	s := m.now().source
 	if s == nil || s.plugin == nil {
@@ -248,7 +248,7 @@ func (m *member) restart(ctx context.Context) error {
 		return err
 	}
 	if s.isServed() {
-		return nil
+		return s.plugin.Ready(ctx)
 	}
 	err := m.refresh(ctx, s)
 	s.noteFailure(ctx, err)

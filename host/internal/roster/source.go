@@ -221,6 +221,19 @@ func (s *source) isAs(c plugin.Candidate, found manifest.Stamp, settings plugin.
 	return s.path == c.Path && s.file == c.Binary() && s.stamp() == found && s.settings.Equal(settings)
 }
 
+// mayRun reports whether the pins, which may have changed, would let the source start as it runs. Without the
+// cache it is not known of what bytes it is: then the next start tells.
+func (s *source) mayRun() bool {
+	sum := s.sum.Load()
+	if s.plugin == nil || sum == nil {
+		return true
+	}
+	pins, err := s.pins()
+	about, said := s.plugin.Description()
+	return err == nil && (pins == nil || !said || pins.Listed(s.member.owner) == nil &&
+		pins.Described(s.member.owner, sum.String(), about) == nil)
+}
+
 func (s *source) stamp() manifest.Stamp { return *s.found.Load() }
 
 func (s *source) setStamp(found manifest.Stamp) { s.found.Store(&found) }

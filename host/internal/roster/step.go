@@ -162,8 +162,11 @@ func (m *member) differs(c plugin.Candidate, again bool) bool {
 		return true
 	}
 	found, settings := manifest.StampOf(c.Binary()), m.roster.opts.Settings(c)
-	if now.source.isAs(c, found, settings) {
-		return now.source.isUnusable() && (again || now.source.isDue())
+	switch same := now.source.isAs(c, found, settings); {
+	case same && now.source.isUnusable():
+		return again || now.source.isDue()
+	case same && now.source.mayRun():
+		return now.failed != nil // of another file, settings or pins, which are taken back
 	}
 	return again || now.failed == nil || now.failed.differs(found, settings)
 }
@@ -206,15 +209,15 @@ func (m *member) applyStep(ctx context.Context, st step) error {
 		return nameTaken(m.owner, now.shownPath())
 	}
 	settings := m.roster.opts.Settings(st.candidate)
-	if !now.isAs(st.candidate, manifest.StampOf(st.candidate.Binary()), settings) {
-		if now.takeSame(ctx, st.candidate, settings) {
-			m.forgetFailed(now)
-			return nil
-		}
-		return m.upgrade(ctx, now, m.sourceOf(ctx, st.candidate, settings))
-	}
+	same := now.isAs(st.candidate, manifest.StampOf(st.candidate.Binary()), settings)
 	switch {
+	case !same && now.takeSame(ctx, st.candidate, settings):
+		m.forgetFailed(now)
+		return nil
+	case !same, !now.isUnusable() && !now.mayRun(): // the start says why it may not
+		return m.upgrade(ctx, now, m.sourceOf(ctx, st.candidate, settings))
 	case !now.isUnusable():
+		m.forgetFailed(now)
 		return nil
 	case st.again:
 		return m.restart(ctx)
