@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -122,7 +124,7 @@ func (l *auditFile) print(entries iter.Seq2[audit.Entry, error]) (n int, err err
 			out.Line(e.Raw)
 		default:
 			if n == 0 {
-				out.Printf(auditFormat, "TIME", "EVENT", "TOOL", "CALLER", "SESSION", "RESULT", "DURATION")
+				out.Printf(auditFormat, "TIME", "EVENT", "WHAT", "CALLER", "SESSION", "RESULT", "DURATION")
 			}
 			out.Printf(auditFormat, auditCells(e.Record)...)
 		}
@@ -157,9 +159,13 @@ func auditCells(r audit.Record) []any {
 	if r.AskedArguments != "" {
 		result += modifiedMark
 	}
+	what := r.Tool
+	if r.Event == audit.Admin {
+		what, result = strings.TrimSpace(r.Action+" "+r.Object), cmp.Or(result, string(audit.CodeOK))
+	}
 	id := []rune(r.Session)
 	cells := []any{r.Time.Local().Format("2006-01-02 15:04:05.000")}
-	for _, text := range []string{r.Event, r.Tool, r.Caller, string(id[:min(len(id), sessionWidth)]), result, took} {
+	for _, text := range []string{r.Event, what, r.Caller, string(id[:min(len(id), sessionWidth)]), result, took} {
 		cells = append(cells, output.OrDash(sanitize.Line(text, 0)))
 	}
 	return cells

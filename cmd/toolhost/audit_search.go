@@ -23,7 +23,7 @@ import (
 type auditSearch struct {
 	log         *auditFile
 	filter      audit.Filter
-	code, since string
+	code, since, kind string
 }
 
 func newAuditSearchCommand(log *auditFile) *cobra.Command {
@@ -39,6 +39,7 @@ in upper or lower case.`,
   toolhost audit search --tool fs.write --since 2026-01-31 notes.txt
   toolhost audit search --caller cli --limit 10
   toolhost audit search --via mcp --client claude-code
+  toolhost audit search --kind admin --since 24h
   toolhost audit search --unended`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -61,16 +62,21 @@ in upper or lower case.`,
 	flags.StringVar(&c.code, "code", "", "only calls that ended with this `CODE`, such as permission_denied, or ok for success")
 	flags.StringVar(&c.since, "since", "",
 		"only lines since this `TIME`, such as 2026-01-31 or 2026-01-31T12:00:00Z, or 24h for the last day")
+	flags.StringVar(&c.kind, "kind", "", "only lines of this `KIND`: call, or admin for what was changed, answered or came in")
 	flags.BoolVar(&c.filter.Unended, "unended", false,
 		"only calls that began and have no end line: in progress, or killed with their host")
 	flags.IntVar(&c.filter.Limit, "limit", 0, "only the newest `N` lines that match; 0: all")
 	completeFlag(log.s, cmd, "tool", toolNames)
 	_ = cmd.RegisterFlagCompletionFunc("code", cobra.FixedCompletions(auditCodes(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions([]string{"call", "admin"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("caller", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return callerNames(log.s), cobra.ShellCompDirectiveNoFileComp
 	})
 	return cmd
 }
+
+// auditKinds are the events of each kind of lines.
+var auditKinds = map[string][]string{"": nil, "call": {audit.Begin, audit.End}, "admin": {audit.Admin}}
 
 // auditCodes returns the codes with which calls end.
 func auditCodes() []string {
@@ -90,6 +96,10 @@ func (c *auditSearch) run(ctx context.Context, args []string) (err error) {
 	}
 	if c.filter.Unended && c.code != "" {
 		return exit.Usage("--unended and --code exclude each other: a call that has not ended has no code", "leave one out")
+	}
+	events, ok := auditKinds[c.kind]
+	if c.filter.Events = events; !ok {
+		return exit.Usage(fmt.Sprintf("--kind %q is not a kind of lines", c.kind), "use call or admin")
 	}
 	if len(args) > 0 {
 		c.filter.Text = args[0]

@@ -62,7 +62,7 @@ func TestAuditTail(t *testing.T) {
 		return auditTime.Add(time.Duration(i) * time.Second).Local().Format("2006-01-02 15:04:05.000")
 	}
 	rows := []string{
-		"TIME                     EVENT  TOOL                      CALLER    SESSION   RESULT              DURATION\n",
+		"TIME                     EVENT  WHAT                      CALLER    SESSION   RESULT              DURATION\n",
 		at(0) + "  end    fs.read                   cli       ABCDEFGH  ok                  1.5 ms\n",
 		at(1) + "  begin  fs.write                  cli       ABCDEFGH  approved, modified  -\n",
 		at(2) + "  end    fs.write                  cli       ABCDEFGH  ok                  1.5 ms\n",
@@ -294,4 +294,56 @@ func TestAuditDefaultFile(t *testing.T) {
 	writeAudit(t, path, func(*audit.Record) {})
 	w.bare("audit").exits(0).prints("fs.read")
 	w.bare("audit", "verify").exits(0).prints("1 line in 1 file")
+}
+
+// What changes who may do what is on record, in the chain of the calls: by commands and by the daemon, done or
+// refused, with the user.
+func TestAdministrationIsOnRecord(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player")
+	var made struct{ ID, Token string }
+	w.run("token", "new", "laptop", "--expires", "1h", "--json").exits(0).json(&made)
+	w.run("token", "list").exits(0)
+	w.run("token", "revoke", made.ID).exits(0)
+	w.run("token", "revoke", "nothing").exits(2)
+	w.found("tools: {play.echo: {rename: planted}}\n")
+	w.bare("trust").exits(5)
+	w.bare("trust", "--yes").exits(0)
+	s := w.serve()
+	w.run("plugins", "disable", "player").exits(0)
+	w.run("plugins", "enable", "player").exits(0)
+	w.run("plugins", "restart", "player").exits(0)
+	w.run("call", "planted").exits(0)
+	w.run("reload").exits(0)
+	s.await("toolhost: reloaded: nothing has changed in " + w.config())
+	s.hangUp()
+	s.await("toolhost: reloaded: nothing has changed in " + w.config())
+	w.found("nonsense: 1\n")
+	w.run("reload", "--yes").exits(1)
+	w.run("stop").exits(0)
+
+	var got []string
+	o := w.run("audit", "search", "--kind", "admin", "--json").exits(0)
+	for line := range strings.Lines(o.stdout) {
+		var e audit.Entry
+		require.NoError(t, json.Unmarshal([]byte(line), &e))
+		who := "-"
+		if e.UID != nil {
+			who = fmt.Sprint(e.Caller, " ", *e.UID == os.Getuid())
+		}
+		got = append(got, strings.TrimSpace(fmt.Sprintf("%s %s: %s%s %s", e.Action, e.Object, who, strings.TrimRight(" "+e.Via, " "), e.Code)))
+	}
+	equal(t, "what is on record", strings.Join(got, "\n"), strings.Join([]string{
+		"token new laptop --expires=1h: cli true", "token revoke " + made.ID + ": cli true",
+		"trust : cli true approval_required", "trust --yes: cli true",
+		"plugins disable player: cli true", "plugins enable player: cli true", "plugins restart player: cli true socket",
+		"reload : cli true socket", "reload : - signal", "reload : cli true socket invalid_arguments", "stop : cli true socket",
+	}, "\n"))
+	w.run("audit", "search", "--kind", "admin", made.ID).exits(0).prints("token new laptop")
+	w.run("audit", "search", "--kind", "call").exits(0).prints("planted")
+	w.run("audit", "search", "--kind", "odd").exits(2).says("use call or admin")
+	w.run("audit", "verify").exits(0)
+	if strings.Contains(o.stdout, made.Token) {
+		t.Error("the token is on record")
+	}
 }

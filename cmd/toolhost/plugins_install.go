@@ -189,6 +189,7 @@ func (i *install) finish(ctx context.Context, out installation, p *installed.Pre
 		return out, errors.Join(tool.Errorf(tool.CodeUnavailable, "%s could not be put in place: %w", out.String(), err).
 			Of("", out.Plugin), written.undo(), p.Discard())
 	}
+	i.s.Did("%s of %s, sha256:%s, %s", out.String(), out.Source, out.SHA256, out.Signature)
 	if unrecorded != nil {
 		i.s.Warn(&tool.Error{Plugin: out.Plugin, Message: "what it needs could not be noted as accepted: " + unrecorded.Error(), Hint: "toolhost plugins lock"})
 	}

@@ -88,6 +88,7 @@ func newRootCommand(s *session.Session, accepted func(), args ...string) *cobra.
 			root.AddCommand(c.reads.mark(c.make(s))...)
 		}
 	}
+	recordAdministration(s, root)
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
 	setHelp(s, root)

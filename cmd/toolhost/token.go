@@ -115,6 +115,7 @@ func (c *tokenCommand) create(name, expires string) error {
 	if err != nil {
 		return tokenError(err)
 	}
+	c.s.Did("token %s", one.ID)
 	configured, why := c.configured(name)
 	if c.s.Flags.JSON {
 		return c.s.Out.JSON(madeToken{listed(one, time.Now(), configured), text})

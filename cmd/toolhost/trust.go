@@ -127,6 +127,7 @@ func (c *trustCommand) trustOne(ctx context.Context, store trust.Store, f trusta
 	if err := store.Trust(f.path, f.digest); err != nil {
 		return fmt.Errorf("%s is not trusted: %w", sanitize.Text(f.path), err)
 	}
+	c.s.Did("%s, sha256:%s", f.path, f.digest)
 	if c.s.Flags.JSON {
 		return nil
 	}
@@ -176,6 +177,7 @@ func (c *trustCommand) revokeTrust(at string) error {
 	if err != nil {
 		return fmt.Errorf("%s is still trusted: %w", sanitize.Text(path), err)
 	}
+	c.s.Did("%s", path)
 	if c.s.Flags.JSON {
 		return c.s.Out.JSON(map[string]any{"revoked": path, "changed": was})
 	}

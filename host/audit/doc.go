@@ -1,5 +1,5 @@
 // Package audit is the log of calls: who called which tool with what, who approved it, and
-// how it ended.
+// how it ended. Lines of [Admin] say the same of what changes who may do what.
 //
 // Start with [Open], which returns a [File], the [Sink] on disk. [Search] and [Follow]
 // read it, [Verify] checks it.

@@ -23,6 +23,11 @@ func appendRecord(b []byte, r *Record) []byte {
 	b = append(b, `","event":"`...)
 	b = appendText(b, r.Event, MaxText)
 	b = append(b, '"')
+	b = appendField(b, `,"action":"`, r.Action)
+	b = appendField(b, `,"object":"`, r.Object)
+	if r.UID != nil {
+		b = strconv.AppendInt(append(b, `,"uid":`...), int64(*r.UID), 10)
+	}
 	b = appendField(b, `,"call":"`, r.Call)
 	b = appendField(b, `,"caller":"`, r.Caller)
 	b = appendField(b, `,"account":"`, r.Account)

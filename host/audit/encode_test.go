@@ -51,7 +51,8 @@ func TestEncodeAsTagged(t *testing.T) {
 	if !reflect.DeepEqual(back, full()) {
 		t.Errorf("read back:\n%+v\nwant\n%+v", back, full())
 	}
-	for _, r := range []Record{full(), {Time: start}} {
+	uid := 1000
+	for _, r := range []Record{full(), {Time: start}, {Time: start, Event: Admin, Action: "token new", Object: "laptop", UID: &uid, Caller: "cli", Message: "token 3f2a"}} {
 		tagged := require.Must(json.Marshal(r))(t)
 		equal(t, "a record by its tags", string(tagged), encoded(r))
 	}
@@ -99,6 +100,7 @@ func TestLongestLine(t *testing.T) {
 	r := Record{
 		Event: worst, Call: worst, Caller: worst, Account: worst, Via: worst, Client: worst, Session: worst, Tool: worst, Plugin: worst, Definition: worst, Arguments: worst, Decision: worst,
 		Approver: worst, Code: tool.Code(worst), Message: worst, Attempts: -1 << 62, Duration: -1 << 62,
+		Action: worst, Object: worst, UID: new(int),
 		Input: json.RawMessage(`"` + strings.Repeat("\x7f", MaxInput-2) + `"`),
 	}
 	l := link{seq: 1<<62 - 1, prev: sum{1}, torn: sum{1}, oldest: 1<<62 - 1}

@@ -171,8 +171,8 @@ func DefaultPath() (string, error) {
 // bodies are buffers for lines on their way to a file.
 var bodies = sync.Pool{New: func() any { return new([]byte) }}
 
-// Write appends a record. A [Begin] is on disk when Write returns; an [End] is written, and
-// is on disk when the system syncs it.
+// Write appends a record. A [Begin] or [Admin] is on disk when Write returns; an [End] is written,
+// and is on disk when the system syncs it.
 //
 // While another process keeps the log locked, End lines wait in memory: at most 1,024 lines
 // and 1 MiB. They are written in order once the lock is free, at the latest by Close, and
@@ -199,11 +199,11 @@ func (f *File) Write(r Record) error {
 	}
 	before := len(f.waiting.lines)
 	err := f.append(*body, deadline)
-	if f.stuck && r.Event != Begin && f.waiting.add(r.Call, *body) {
+	if f.stuck && r.Event == End && f.waiting.add(r.Call, *body) {
 		err = nil
 	}
 	after := len(f.waiting.lines)
-	if err != nil || r.Event != Begin {
+	if err != nil || r.Event == End {
 		if after > 0 {
 			f.scheduleRetry()
 		}

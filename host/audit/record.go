@@ -7,10 +7,11 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// The events of a call.
+// The events of a call, and that of all else that is on record.
 const (
 	Begin = "begin" // the call is about to reach the tool
 	End   = "end"   // the call has ended, with whatever outcome
+	Admin = "admin" // what may run, be called or come in was changed, asked for or answered
 )
 
 // The decisions about a call. Empty: none, as the call was refused before.
@@ -32,8 +33,14 @@ const (
 type Record struct {
 	// Time is when it happened; zero: when it is written.
 	Time time.Time `json:"time"`
-	// Event is [Begin] or [End].
+	// Event is [Begin], [End] or [Admin].
 	Event string `json:"event"`
+	// Action is what an [Admin] line is of, such as "token new", and Object what it was done to, such as
+	// a plugin or a question. Both are empty for calls.
+	Action string `json:"action,omitempty"`
+	Object string `json:"object,omitempty"`
+	// UID is the user of the system who did it; nil: it is not known, or it is the line of a call.
+	UID *int `json:"uid,omitempty"`
 	// Call is the ID of the call.
 	Call string `json:"call,omitempty"`
 	// Caller is the name of who made the call; empty: the session belongs to no named caller.

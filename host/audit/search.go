@@ -31,6 +31,8 @@ type Filter struct {
 	Session string
 	// Code is why a call failed, or [CodeOK]. It leaves begin lines out.
 	Code tool.Code
+	// Events are the events of lines, any of them; none: all.
+	Events []string
 	// Since is the earliest time.
 	Since time.Time
 	// Text is in a text of the record or in its input, in upper or lower case.
@@ -50,7 +52,8 @@ func (f *Filter) match(e *Entry) bool {
 		f.Via != "" && e.Via != f.Via,
 		!strings.HasPrefix(e.Client, f.Client),
 		!strings.HasPrefix(e.Session, f.Session),
-		e.Time.Before(f.Since):
+		e.Time.Before(f.Since),
+		len(f.Events) > 0 && !slices.Contains(f.Events, e.Event):
 		return false
 	case f.Code == CodeOK && (e.Event != End || e.Code != ""),
 		f.Code != "" && f.Code != CodeOK && (e.Event != End || e.Code != f.Code):
@@ -61,7 +64,7 @@ func (f *Filter) match(e *Entry) bool {
 	}
 	has := func(s string) bool { return strings.Contains(strings.ToLower(s), strings.ToLower(f.Text)) }
 	return slices.ContainsFunc([]string{
-		e.Tool, e.Message, string(e.Input), string(e.AskedInput), e.Plugin, e.Caller, e.Account, e.Via, e.Client, e.Session, e.Call, e.Approver, string(e.Code), e.Decision,
+		e.Action, e.Object, e.Tool, e.Message, string(e.Input), string(e.AskedInput), e.Plugin, e.Caller, e.Account, e.Via, e.Client, e.Session, e.Call, e.Approver, string(e.Code), e.Decision,
 	}, has)
 }
 

@@ -23,6 +23,9 @@ func newSieve(f *Filter) *sieve {
 			s.needles = append(s.needles, append(appendText([]byte(key), value, MaxText), end...))
 		}
 	}
+	if len(f.Events) == 1 {
+		add(`,"event":"`, f.Events[0], `"`)
+	}
 	add(`,"tool":"`, f.Tool, `"`)
 	add(`,"caller":"`, f.Caller, `"`)
 	add(`,"account":"`, f.Account, `"`)

@@ -8,6 +8,7 @@ import (
 	"net/url"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/approval"
+	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -85,6 +86,10 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	q, err := s.service.Approvals().Decide(r.PathValue("id"), d)
+	s.record(r, audit.Record{
+		Action: "approvals " + map[policy.Verdict]string{policy.Allow: "approve", policy.Deny: "deny"}[d.Verdict],
+		Object: r.PathValue("id"), Tool: q.Tool, Session: q.Session, Approver: d.By, Message: d.Reason,
+	}, err)
 	switch {
 	case tool.CodeOf(err) == tool.CodeNotFound:
 		fail(w, http.StatusNotFound, err)

@@ -22,6 +22,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/approval"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
@@ -119,6 +120,8 @@ func (s *service) Call(ctx context.Context, _ control.Caller, c control.Call, a 
 }
 
 func (s *service) Approvals() *approval.Queue { return s.queue }
+
+func (s *service) Record(audit.Record, error) {}
 
 func (s *service) Stop() time.Duration { return time.Second }
 

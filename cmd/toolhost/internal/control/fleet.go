@@ -53,7 +53,8 @@ func (s *Server) fleetTools(w http.ResponseWriter, r *http.Request) {
 // drainHost has a host take no new calls, or take them again. With the query wait it waits for the
 // end of those in progress.
 func (s *Server) drainHost(on bool) http.HandlerFunc {
-	return s.do(func(ctx context.Context, r *http.Request) error {
+	action := map[bool]string{true: "fleet drain", false: "fleet resume"}[on]
+	return s.do(action, func(ctx context.Context, r *http.Request) error {
 		f, err := s.service.Fleet()
 		if err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -31,18 +32,19 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("POST /v1/calls/{id}/answers", s.answerTool)
 	mux.HandleFunc("GET /v1/sessions", s.sessions)
 	mux.HandleFunc("DELETE /v1/sessions/{name}", s.endSession)
-	mux.HandleFunc("POST /v1/plugins/{name}/restart", s.do(func(ctx context.Context, r *http.Request) error {
+	mux.HandleFunc("POST /v1/plugins/{name}/restart", s.do("plugins restart", func(ctx context.Context, r *http.Request) error {
 		return s.service.RestartPlugin(ctx, r.PathValue("name"))
 	}))
-	mux.HandleFunc("POST /v1/plugins/{name}/rollback", s.do(func(ctx context.Context, r *http.Request) error {
+	mux.HandleFunc("POST /v1/plugins/{name}/rollback", s.do("", func(ctx context.Context, r *http.Request) error {
 		return s.service.RollbackPlugin(ctx, r.PathValue("name"))
 	}))
-	mux.HandleFunc("POST /v1/plugins/{name}/sync", s.do(func(ctx context.Context, r *http.Request) error {
+	mux.HandleFunc("POST /v1/plugins/{name}/sync", s.do("", func(ctx context.Context, r *http.Request) error {
 		return s.service.ApplyPlugin(ctx, r.PathValue("name"))
 	}))
 	mux.HandleFunc("GET /v1/plugins/{name}/logs", operator(s.logs))
 	mux.HandleFunc("GET /v1/plugins/{name}/sandbox", operator(s.sandbox))
-	mux.HandleFunc("POST /v1/stop", operator(func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("POST /v1/stop", operator(func(w http.ResponseWriter, r *http.Request) {
+		s.record(r, audit.Record{Action: "stop"}, nil)
 		reply(w, stopping{tool.Duration(s.service.Stop())})
 	}))
 	mux.HandleFunc("GET /v1/fleet/hosts", operator(s.fleetHosts))
@@ -59,10 +61,10 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /v1/waiting", operator(func(w http.ResponseWriter, r *http.Request) {
 		s.replyLarge(w, r, s.service.Waiting())
 	}))
-	mux.HandleFunc("POST /v1/reload", s.do(func(ctx context.Context, r *http.Request) error {
+	mux.HandleFunc("POST /v1/reload", s.do("reload", func(ctx context.Context, r *http.Request) error {
 		return s.service.Reload(ctx, r.URL.Query()["accept"])
 	}))
-	mux.HandleFunc("POST /v1/refresh", s.do(func(ctx context.Context, _ *http.Request) error {
+	mux.HandleFunc("POST /v1/refresh", s.do("", func(ctx context.Context, _ *http.Request) error {
 		return s.service.Refresh(ctx)
 	}))
 	return mux
@@ -333,8 +335,9 @@ func (s *Server) approve(w http.ResponseWriter, r *http.Request) {
 	reply(w, struct{}{})
 }
 
-// do returns a handler for a request of the operator whose answer is only whether it worked.
-func (s *Server) do(f func(context.Context, *http.Request) error) http.HandlerFunc {
+// do returns a handler for a request of the operator whose answer is only whether it worked. It is on record as
+// the action; empty: the command that sends it is.
+func (s *Server) do(action string, f func(context.Context, *http.Request) error) http.HandlerFunc {
 	return operator(func(w http.ResponseWriter, r *http.Request) {
 		end, err := s.beginWork()
 		if err != nil {
@@ -342,12 +345,23 @@ func (s *Server) do(f func(context.Context, *http.Request) error) http.HandlerFu
 			return
 		}
 		defer end()
-		if err := f(r.Context(), r); err != nil {
+		err = f(r.Context(), r)
+		if action != "" {
+			s.record(r, audit.Record{Action: action, Object: r.PathValue("name")}, err)
+		}
+		if err != nil {
 			fail(w, http.StatusConflict, err)
 			return
 		}
 		reply(w, struct{}{})
 	})
+}
+
+// record puts on record what a request had the daemon do.
+func (s *Server) record(r *http.Request, of audit.Record, outcome error) {
+	who := peerOfRequest(r)
+	of.Via, of.Caller, of.UID = "socket", callerOf(r).Name, &who.uid
+	s.service.Record(of, outcome)
 }
 
 // beginReading admits a client that reads what has no end, until end is called.

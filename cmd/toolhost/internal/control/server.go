@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/approval"
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
@@ -74,6 +75,8 @@ type Service interface {
 	Sandbox(name string) (plugin.SandboxStatus, bool)
 	// Journal returns what a plugin wrote; nil: there is no such plugin.
 	Journal(name string) *plugin.Journal
+	// Record puts on record what someone had the daemon do, with its outcome.
+	Record(r audit.Record, outcome error)
 	// Fleet returns the fleet that the daemon is in, or an error: it is in none.
 	Fleet() (*fleet.Fleet, error)
 	// Durable returns the durable calls of the fleet, or the error of Fleet.

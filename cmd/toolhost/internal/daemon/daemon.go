@@ -21,6 +21,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/host/mcpserver"
+	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -115,6 +116,13 @@ func (d *daemon) Stop() time.Duration {
 
 // Journal implements [control.Service].
 func (d *daemon) Journal(name string) *plugin.Journal { return d.local.Host.Journal(name) }
+
+// Record implements [control.Service].
+func (d *daemon) Record(r audit.Record, outcome error) {
+	if err := d.local.Record(r, outcome); err != nil {
+		d.log.Error("it is not on record", "action", r.Action, "object", r.Object, "error", err)
+	}
+}
 
 // Numbers implements [control.Service].
 func (d *daemon) Numbers() http.Handler { return d.numbers.Handler(true) }

@@ -18,6 +18,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/paths"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -207,9 +208,9 @@ func (d *daemon) wait(ctx context.Context, hangUp <-chan os.Signal, changed <-ch
 		case err := <-served:
 			return true, err
 		case <-hangUp:
-			_ = d.reload(ctx, session.ByOperator) // which logs its errors
+			d.Record(audit.Record{Action: "reload", Via: "signal"}, d.reload(ctx, session.ByOperator))
 		case <-changed:
-			_ = d.reload(ctx, session.ByChange)
+			d.Record(audit.Record{Action: "reload", Via: "change"}, d.reload(ctx, session.ByChange))
 		}
 	}
 }

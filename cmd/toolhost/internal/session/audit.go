@@ -1,33 +1,35 @@
 package session
 
 import (
+	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // openAudit opens the audit log that the flag, the configuration or the environment names, or
-// else the default one, and returns the options that record calls in it, its path (empty: there
-// is none) and a function that closes it. A log that was named has to be usable; without the default log, calls run
-// unrecorded after a warning.
-func (s *Session) openAudit(t *Settings, flag string) (opts []host.Option, path string, closeLog func(), err error) {
-	nothing := func() {}
+// else the default one. It is nil if there is to be none, or if the default log cannot be used, after a
+// warning: then calls run unrecorded. A log that was named has to be usable.
+func (s *Session) openAudit(t *Settings, flag string) (log *audit.File, path string, err error) {
 	logger, err := s.Logger()
 	if err != nil {
-		return nil, "", nothing, err
+		return nil, "", err
 	}
 	path = t.AuditPath(flag)
 	if path == Off {
-		return nil, "", nothing, nil
+		return nil, "", nil
 	}
 	named := path != ""
 	if !named {
 		path, err = audit.DefaultPath()
 	}
-	var log *audit.File
 	if err == nil {
 		a := t.Config.Audit
 		head, _ := audit.HeadPath(path) // without a state directory, nothing is remembered
@@ -40,20 +42,60 @@ func (s *Session) openAudit(t *Settings, flag string) (opts []host.Option, path 
 		if abs, bad := filepath.Abs(path); bad == nil {
 			path = abs
 		}
-		return []host.Option{host.WithAudit(log), host.WithProtected(path, path+".lock")}, path, func() { s.closeAudit(log) }, nil
+		return log, path, nil
 	case named:
-		return nil, "", nothing, exit.With(exit.BadUsage, err)
+		return nil, "", exit.With(exit.BadUsage, err)
 	}
 	fault := *tool.AsError(err)
 	fault.Message = "calls are not recorded: " + fault.Message
 	fault.Hint = "name another file with --audit or " + AuditVariable + ", or say --audit " + Off
 	s.Warn(&fault)
-	return nil, "", nothing, nil
+	return nil, "", nil
+}
+
+// recordIn returns the options that record calls in a log; nil: they are not recorded.
+func recordIn(log *audit.File, path string) []host.Option {
+	if log == nil {
+		return nil
+	}
+	return []host.Option{host.WithAudit(log), host.WithProtected(path, path+".lock")}
 }
 
 // closeAudit warns of calls that could not be recorded after all.
 func (s *Session) closeAudit(log *audit.File) {
+	if log == nil {
+		return
+	}
 	if err := log.Close(); err != nil {
 		s.Warn(tool.AsError(err))
 	}
+}
+
+// Did notes what the command has done, for the record, where its arguments do not say it.
+func (s *Session) Did(format string, args ...any) { s.did = append(s.did, fmt.Sprintf(format, args...)) }
+
+// Record puts on record what the user of this process did, with the command's outcome. That it cannot is a warning:
+// it is done.
+func (s *Session) Record(action, object string, outcome error) {
+	if s.settings == nil {
+		s.Quiet = true
+		_ = s.Configure(true) // a command that does not read the file may have run with a broken one
+	}
+	log, _, err := s.openAudit(s.Settings(), "")
+	if log != nil {
+		uid := os.Getuid()
+		err = log.Write(Act(audit.Record{Action: action, Object: object, Caller: setup.CLI, UID: &uid, Message: strings.Join(s.did, "; ")}, outcome))
+		err = errors.Join(err, log.Close())
+	}
+	if err != nil {
+		s.Warn(tool.Errorf(tool.CodeOf(err), "%s is not on record: %w", action, err))
+	}
+}
+
+// Act completes the record of something that was done, or tried.
+func Act(r audit.Record, outcome error) audit.Record {
+	if r.Event = audit.Admin; outcome != nil {
+		r.Code, r.Message = tool.CodeOf(outcome), strings.TrimPrefix(r.Message+"; "+outcome.Error(), "; ")
+	}
+	return r
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/servers"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/state"
@@ -38,7 +39,8 @@ type Local struct {
 	faults []*tool.Error
 	caller setup.Caller // that uses commands
 	queue  policy.Approver
-	close  func() // closes what the host writes to
+	log    *audit.File // nil: nothing is recorded
+	close  func()      // closes what the host writes to
 }
 
 var _ Backend = (*Local)(nil)
@@ -97,11 +99,11 @@ func (s *Session) NewLocal(t *Settings, loaded *setup.Loaded, n Needs) (*Local, 
 		return nil, err
 	}
 	if n.Record {
-		var recording []host.Option
-		if recording, l.Audit, l.close, err = s.openAudit(t, n.Audit); err != nil {
+		if l.log, l.Audit, err = s.openAudit(t, n.Audit); err != nil {
 			return nil, err
 		}
-		opts = append(opts, recording...)
+		l.close = func() { s.closeAudit(l.log) }
+		opts = append(opts, recordIn(l.log, l.Audit)...)
 	}
 	rules, err := s.LockRules(t)
 	if err != nil {
@@ -239,6 +241,14 @@ func (l *Local) RestartPlugin(ctx context.Context, name string) error {
 // RollbackPlugin implements [Backend].
 func (l *Local) RollbackPlugin(ctx context.Context, name string) error {
 	return l.Host.RollbackPlugin(ctx, name)
+}
+
+// Record puts something on record that is not a call, with its outcome; [Act] says the rest.
+func (l *Local) Record(r audit.Record, outcome error) error {
+	if l.log == nil {
+		return nil
+	}
+	return l.log.Write(Act(r, outcome))
 }
 
 // Close ends the plugins. It has time of its own, so that a canceled ctx does not keep the

@@ -26,6 +26,7 @@ type Session struct {
 	// Serving says that the command is a daemon, whose log people read later.
 	Serving bool
 
+	did      []string  // for the record
 	settings *Settings // nil until they are known
 	unread   unread    // zero: the configuration file, if there is one, counts
 	log      *log      // nil until it is needed

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+)
+
+// administration are the commands that are on record, as they change what may run, be called or come in. What
+// a command has a daemon do (reload, stop, restart a plugin, answer a question), the daemon records.
+var administration = []string{
+	"token new", "token revoke", "trust", "config init", "sync", "mcp import", "mcp login", "mcp logout",
+	"plugins install", "plugins remove", "plugins upgrade", "plugins rollback", "plugins enable", "plugins disable", "plugins lock",
+}
+
+// looks are the flags with which such a command changes nothing.
+var looks = []string{"check", "list", "print"}
+
+// recordAdministration has these commands put on record what they did, or did not: also what was refused.
+func recordAdministration(s *session.Session, root *cobra.Command) {
+	for _, path := range administration {
+		cmd, rest, err := root.Find(strings.Fields(path))
+		if err != nil || len(rest) > 0 {
+			continue // the tree may have only the command that is run
+		}
+		run := cmd.RunE
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			err := run(cmd, args)
+			if object, acts := objectOf(cmd, args); acts && (err == nil || exit.Status(err) != exit.BadUsage) {
+				s.Record(path, object, err)
+			}
+			return err
+		}
+	}
+}
+
+// objectOf returns the arguments and the flags of a command; false: it only looks.
+func objectOf(cmd *cobra.Command, args []string) (object string, acts bool) {
+	acts = true
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if cmd.InheritedFlags().Lookup(f.Name) != nil {
+			return
+		}
+		for _, name := range looks {
+			acts = acts && (f.Name != name || f.Value.String() != "true")
+		}
+		if f.Value.Type() == "bool" {
+			args = append(args, "--"+f.Name)
+		} else {
+			args = append(args, "--"+f.Name+"="+f.Value.String())
+		}
+	})
+	return strings.Join(args, " "), acts
+}
