@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // administration are the commands that are on record, as they change what may run, be called or come in. What
@@ -31,7 +32,9 @@ func recordAdministration(s *session.Session, root *cobra.Command) {
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
 			err := run(cmd, args)
 			if object, acts := objectOf(cmd, args); acts && (err == nil || exit.Status(err) != exit.BadUsage) {
-				s.Record(path, object, err)
+				if unrecorded := s.Record(path, object, err); unrecorded != nil {
+					s.Warn(tool.AsError(unrecorded)) // it is done
+				}
 			}
 			return err
 		}

@@ -21,8 +21,8 @@ import (
 
 // auditSearch is toolhost audit search.
 type auditSearch struct {
-	log         *auditFile
-	filter      audit.Filter
+	log               *auditFile
+	filter            audit.Filter
 	code, since, kind string
 }
 

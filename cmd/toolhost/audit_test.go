@@ -347,3 +347,62 @@ func TestAdministrationIsOnRecord(t *testing.T) {
 		t.Error("the token is on record")
 	}
 }
+
+// A log that was restored from a copy is broken where lines are missing, until the operator says that this is known;
+// what is changed besides stays a break.
+func TestAuditAcceptBreak(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player")
+	log := filepath.Join(w.state, "toolhost", "audit.jsonl")
+	call := func(n int) {
+		for range n {
+			w.run("call", "play.echo").exits(0)
+		}
+	}
+	call(2)
+	backup := require.Must(os.ReadFile(log))(t)
+	call(2)
+	require.NoError(t, os.WriteFile(log, backup, 0o600))
+	w.run("audit", "verify").exits(1).prints("lines 3 to 4 are missing at the end").says("toolhost audit verify --accept-break 5")
+	w.run("audit", "verify", "--accept-break", "4").exits(2).says("there is no break before line 4")
+	w.run("audit", "verify", "--accept-break", "5").exits(0).prints("lines 3 to 4 are missing before this one; accepted", "whole up to line 5")
+	call(1)
+	w.run("audit", "verify").exits(0).prints("accepted", "whole up to line 6")
+	w.run("audit", "search", "--kind", "admin").exits(0).prints("audit accept-break 5")
+
+	text := require.Must(os.ReadFile(log))(t)
+	require.NoError(t, os.WriteFile(log, bytes.Replace(text, []byte("play.echo"), []byte("play.evil"), 1), 0o600))
+	w.run("audit", "verify").exits(1).prints("edited")
+}
+
+// Whoever has the public key sees whether a log still has the line that was signed: not if it was made again.
+func TestAuditAnchor(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player")
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	w.bare("plugin", "keygen", at("audit.key"), "--no-password").exits(0)
+	w.bare("plugin", "keygen", at("other.key"), "--no-password").exits(0)
+	log := filepath.Join(w.state, "toolhost", "audit.jsonl")
+	w.run("call", "play.echo").exits(0)
+	sign := []string{"audit", "verify", "--sign", at("audit.key"), "--output", at("proof.json")}
+	w.bare(sign...).exits(0).says("signed line 1 in " + at("proof.json"))
+	w.bare(sign...).exits(2).says("there is a file already")
+	w.run("call", "play.echo").exits(0)
+	stranger := func(more ...string) outcome {
+		return w.bare(append([]string{"audit", "verify", "--file", log, "--anchor", at("proof.json")}, more...)...)
+	}
+	stranger("--key", at("audit.pub")).exits(0).prints("whole up to line 2")
+	stranger("--key", at("other.pub")).exits(1).says("is not signed with this key")
+	stranger("--key", "nonsense").exits(2).says("is not a public key of minisign")
+	stranger().exits(2).says("key")
+
+	require.NoError(t, os.RemoveAll(filepath.Join(w.state, "toolhost")))
+	w.run("call", "play.echo").exits(0)
+	w.run("call", "play.echo").exits(0)
+	w.run("audit", "verify").exits(0)
+	stranger("--key", at("audit.pub")).exits(1).prints("line 1 is not the line that was written at", "the log was made again")
+	proof := require.Must(os.ReadFile(at("proof.json")))(t)
+	require.NoError(t, os.WriteFile(at("proof.json"), bytes.Replace(proof, []byte(`"seq":1`), []byte(`"seq":2`), 1), 0o600))
+	stranger("--key", at("audit.pub")).exits(1).says("is not signed with this key")
+}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -61,6 +62,9 @@ func newRootCommand(s *session.Session, accepted func(), args ...string) *cobra.
 		Args:          noArguments,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if err := errors.Join(cmd.ValidateRequiredFlags(), cmd.ValidateFlagGroups()); err != nil {
+				return err // cobra checks them behind this, when an error is not one of the command line any more
+			}
 			accepted()
 			ignoreReattach(s, cmd)
 			policy := readsOf(cmd)

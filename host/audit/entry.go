@@ -53,6 +53,8 @@ const (
 type Break struct {
 	File string `json:"file"`
 	Line int    `json:"line"` // in the file, from 1
+	// Seq is the number of the line behind the break, by which it can be accepted; 0: it cannot.
+	Seq  uint64 `json:"seq,omitempty"`
 	Kind Kind   `json:"kind"`
 	Text string `json:"text"`
 }

@@ -14,6 +14,10 @@ const (
 	Admin = "admin" // what may run, be called or come in was changed, asked for or answered
 )
 
+// AcceptBreak is the action of a line that accepts a break, which stands before the line with the number in Object:
+// as where a log was restored from a copy.
+const AcceptBreak = "audit accept-break"
+
 // The decisions about a call. Empty: none, as the call was refused before.
 const (
 	Allowed  = "allowed"  // by the grants alone

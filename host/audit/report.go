@@ -22,7 +22,10 @@ type Report struct {
 	// Unended counts the calls that began and have no end line: they are in progress, or their
 	// host was killed. It stops at 10,000.
 	Unended int `json:"unended"`
-	// Break is the first place where the log is not as it was written; nil: there is none.
+	// Accepted are places where the log is not as it was written, and of which the operator said that this is
+	// known, in an [AcceptBreak] line.
+	Accepted []Break `json:"accepted,omitempty"`
+	// Break is the first other place where the log is not as it was written; nil: there is none.
 	Break *Break `json:"break,omitempty"`
 	// Unverified counts the lines after UpTo, which were not verified, as the chain is
 	// broken.
@@ -49,6 +52,9 @@ func (r *Report) String() string {
 	var b strings.Builder
 	for i := range r.Torn {
 		fmt.Fprintf(&b, "%v\n", &r.Torn[i])
+	}
+	for i := range r.Accepted {
+		fmt.Fprintf(&b, "%v; accepted\n", &r.Accepted[i])
 	}
 	if r.Break != nil {
 		fmt.Fprintf(&b, "%v\n", r.Break)

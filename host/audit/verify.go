@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"time"
 )
 
@@ -21,8 +22,27 @@ const maxTorn = 100
 // # Errors
 //
 // [fs.ErrNotExist] if there is no log; the context's error if it ends. A break is not an
-// error but part of the report.
+// error but part of the report. It goes on behind a break that a later line accepts ([AcceptBreak]): between
+// two lines that are whole, such as where lines are missing.
 func Verify(ctx context.Context, path string, known ...Head) (Report, error) {
+	report, err := walkChain(ctx, path, nil, known)
+	if err != nil || report.Break == nil || report.Break.Seq == 0 {
+		return report, err
+	}
+	accepted := map[uint64]bool{}
+	for e, err := range Search(ctx, path, Filter{Events: []string{Admin}}) {
+		n, bad := strconv.ParseUint(e.Object, 10, 64)
+		if err == nil && bad == nil && e.Action == AcceptBreak && e.Code == "" && e.Seq >= n {
+			accepted[n] = true
+		}
+	}
+	if !accepted[report.Break.Seq] {
+		return report, ctx.Err()
+	}
+	return walkChain(ctx, path, accepted, known)
+}
+
+func walkChain(ctx context.Context, path string, accepted map[uint64]bool, known []Head) (Report, error) {
 	s, err := openSnapshot(ctx, path)
 	if err != nil {
 		return Report{Path: path}, err
@@ -30,7 +50,7 @@ func Verify(ctx context.Context, path string, known ...Head) (Report, error) {
 	defer s.close()
 	v := verifier{
 		report: Report{Path: s.path, Files: len(s.parts)}, snapshot: s,
-		known: known, found: map[string]bool{}, open: map[string]bool{},
+		known: known, accepted: accepted, found: map[string]bool{}, open: map[string]bool{},
 	}
 	err = s.each(ctx, new(position), func(p *part, l *line) bool {
 		v.report.Unverified++
@@ -61,9 +81,11 @@ type verifier struct {
 	oldest uint64
 	// missing are the numbers that were skipped at the break; zero: none.
 	missing struct{ from, to uint64 }
-	known   []Head          // lines that have to be there
-	found   map[string]bool // their hashes that were found
-	open    map[string]bool // calls that began, and have no end line so far
+	known   []Head // lines that have to be there
+	// accepted are the numbers of the lines before which a break is known.
+	accepted map[uint64]bool
+	found    map[string]bool // their hashes that were found
+	open     map[string]bool // calls that began, and have no end line so far
 }
 
 // verified is a line that is as it was written.
@@ -93,7 +115,7 @@ type stray struct {
 func (v *verifier) check(p *part, l *line) *Break {
 	absent := v.absentBefore(p)
 	broken := func(kind Kind, format string, args ...any) *Break {
-		return &Break{p.path, l.number, kind, fmt.Sprintf(format, args...)}
+		return &Break{File: p.path, Line: l.number, Kind: kind, Text: fmt.Sprintf(format, args...)}
 	}
 	next, isRecord := parseLink(l.text)
 	intact := isRecord && next.intact(l.text)
@@ -114,24 +136,35 @@ func (v *verifier) check(p *part, l *line) *Break {
 		return &v.stray.Break
 	}
 	want := v.last.seq + 1
+	var b *Break
+	distrusted := false // the last line
 	switch {
 	case v.last.seq == 0 && (next.seq == 1) != (next.prev == sum{}):
 		return broken(Edited, "line %d was written after another one", next.seq)
 	case v.last.seq == 0:
 	case next.seq > want:
-		v.missing.from, v.missing.to = want, next.seq-1
-		return broken(Missing, "%s missing before this one%s", numbered(want, next.seq-1), absent)
+		b = broken(Missing, "%s missing before this one%s", numbered(want, next.seq-1), absent)
 	case next.seq == v.last.seq:
-		if next.hash != v.last.hash {
-			v.distrustLast()
-		}
-		return broken(Reordered, "line %d is there twice", next.seq)
+		distrusted = next.hash != v.last.hash
+		b = broken(Reordered, "line %d is there twice", next.seq)
 	case next.seq < want:
-		return broken(Reordered, "line %d stands after line %d", next.seq, v.last.seq)
+		b = broken(Reordered, "line %d stands after line %d", next.seq, v.last.seq)
 	case next.prev != v.last.hash:
-		b := &Break{v.last.file, v.last.line, Edited, fmt.Sprintf("another line %d was here when line %d was written", v.last.seq, next.seq)}
-		v.distrustLast()
-		return b
+		distrusted = true
+		b = &Break{File: v.last.file, Line: v.last.line, Kind: Edited,
+			Text: fmt.Sprintf("another line %d was here when line %d was written", v.last.seq, next.seq)}
+	}
+	if b != nil {
+		if b.Seq = next.seq; !v.accepted[next.seq] {
+			if distrusted {
+				v.distrustLast()
+			}
+			if b.Kind == Missing {
+				v.missing.from, v.missing.to = want, next.seq-1
+			}
+			return b
+		}
+		v.report.Accepted = append(v.report.Accepted, *b)
 	}
 	v.advance(p, l, next)
 	return nil
@@ -212,8 +245,8 @@ func (v *verifier) end() {
 	}
 	if from := v.report.From; from.Seq > max(1, v.oldest) {
 		v.report.Break = &Break{
-			from.File, from.Line, Missing,
-			numbered(max(1, v.oldest), from.Seq-1) + " missing at the beginning of the log",
+			File: from.File, Line: from.Line, Kind: Missing,
+			Text: numbered(max(1, v.oldest), from.Seq-1) + " missing at the beginning of the log",
 		}
 	}
 	for _, k := range v.known {
@@ -242,6 +275,7 @@ func (v *verifier) lookFor(k Head) *Break {
 	case k.Seq <= v.last.seq:
 		b.Kind, b.Text = Edited, fmt.Sprintf("line %d is not the line that was written at %s: the log was made again", k.Seq, when)
 	default:
+		b.Seq = k.Seq + 1
 		b.Text = fmt.Sprintf("%s missing at the end: line %d was written at %s", numbered(v.last.seq+1, k.Seq), k.Seq, when)
 	}
 	return b

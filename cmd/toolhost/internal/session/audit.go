@@ -72,11 +72,12 @@ func (s *Session) closeAudit(log *audit.File) {
 }
 
 // Did notes what the command has done, for the record, where its arguments do not say it.
-func (s *Session) Did(format string, args ...any) { s.did = append(s.did, fmt.Sprintf(format, args...)) }
+func (s *Session) Did(format string, args ...any) {
+	s.did = append(s.did, fmt.Sprintf(format, args...))
+}
 
-// Record puts on record what the user of this process did, with the command's outcome. That it cannot is a warning:
-// it is done.
-func (s *Session) Record(action, object string, outcome error) {
+// Record puts on record what the user of this process did, with the command's outcome.
+func (s *Session) Record(action, object string, outcome error) error {
 	if s.settings == nil {
 		s.Quiet = true
 		_ = s.Configure(true) // a command that does not read the file may have run with a broken one
@@ -88,8 +89,9 @@ func (s *Session) Record(action, object string, outcome error) {
 		err = errors.Join(err, log.Close())
 	}
 	if err != nil {
-		s.Warn(tool.Errorf(tool.CodeOf(err), "%s is not on record: %w", action, err))
+		return tool.Errorf(tool.CodeOf(err), "%s is not on record: %w", action, err)
 	}
+	return nil
 }
 
 // Act completes the record of something that was done, or tried.
