@@ -45,7 +45,7 @@ files and the public key: --anchor shows them that a log still has that line.
 
 A break that you know of, such as where you restored the log from a copy, is accepted by
 the number that verify prints: --accept-break puts that on record, and verify goes on
-behind it.`,
+after it.`,
 		Example: `  toolhost audit verify
   toolhost audit verify --expect sha256:0f3c...
   toolhost audit verify --sign audit.key --output nov.json
@@ -56,7 +56,7 @@ behind it.`,
 	flags := cmd.Flags()
 	flags.StringVar(&c.expect, "expect", "", "fail unless a line has this `HASH`, which an earlier verify showed")
 	flags.StringVar(&c.sign, "sign", "", "sign the newest line with the secret `KEY` of this file")
-	flags.StringVarP(&c.output, "output", "o", "audit-anchor.json", "`FILE` for what is signed; its signature has .minisig behind that")
+	flags.StringVarP(&c.output, "output", "o", "audit-anchor.json", "`FILE` for what is signed; its signature has .minisig after that")
 	c.words.bind(cmd)
 	flags.StringVar(&c.anchor, "anchor", "", "fail unless the log has the line of this `FILE`, which --sign wrote")
 	flags.StringVar(&c.key, "key", "", "public `KEY` of --anchor: a file, or the line in it that begins with RW")

@@ -63,7 +63,7 @@ func newRootCommand(s *session.Session, accepted func(), args ...string) *cobra.
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			if err := errors.Join(cmd.ValidateRequiredFlags(), cmd.ValidateFlagGroups()); err != nil {
-				return err // cobra checks them behind this, when an error is not one of the command line any more
+				return err // cobra checks them later, when an error is not one of the command line any more
 			}
 			accepted()
 			ignoreReattach(s, cmd)

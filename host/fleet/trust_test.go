@@ -230,14 +230,14 @@ func TestFalseServerGetsNoSignature(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ln := require.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
-			defer ln.Close()
+			defer func() { _ = ln.Close() }()
 			signed := make(chan bool, 1)
 			go func() {
 				conn, err := ln.Accept()
 				if err != nil {
 					return
 				}
-				defer conn.Close()
+				defer func() { _ = conn.Close() }()
 				info := map[string]any{"server_id": "x", "version": "2.15.2", "proto": 1, "max_payload": 1 << 20, "auth_required": true, "nonce": c.nonce}
 				text, _ := json.Marshal(info)
 				_, _ = fmt.Fprintf(conn, "INFO %s\r\n", text)
@@ -245,7 +245,7 @@ func TestFalseServerGetsNoSignature(t *testing.T) {
 				signed <- strings.Contains(line, `"sig":"`) && !strings.Contains(line, `"sig":""`)
 			}()
 			h := require.Must(host.New())(t)
-			defer h.Close(context.Background())
+			defer func() { _ = h.Close(context.Background()) }()
 			_, err := fleet.Join(t.Context(), h, fleet.Config{URL: "nats://" + ln.Addr().String(), Key: newKey(t), Name: "x"})
 			if got := <-signed; got != c.signed || !c.signed && (err == nil || !strings.Contains(err.Error(), "it may be a false one")) {
 				t.Errorf("signed: %t, want %t; the host says: %v", got, c.signed, err)

@@ -70,7 +70,9 @@ func (s *Session) daemon(ctx context.Context, n Needs) (*Remote, error) {
 	}
 	r, err := s.find(ctx, path, n)
 	switch named := s.named(); {
-	case err == nil || ctx.Err() != nil:
+	case err == nil:
+		return r, nil
+	case ctx.Err() != nil:
 	case named != "":
 		return nil, tool.Errorf(tool.CodeUnavailable, "this user is the caller %s of a daemon by the configuration, and cannot use it: %w", named, err).
 			Try("have the daemon started, leave out the flags that differ, or add --no-daemon to work without its grants and its record")
@@ -78,7 +80,7 @@ func (s *Session) daemon(ctx context.Context, n Needs) (*Remote, error) {
 	default:
 		s.Notef("working without a daemon: %s", tool.AsError(err).Message)
 	}
-	return r, nil
+	return nil, nil //nolint:nilerr,nilnil // it is to work without one
 }
 
 // find connects to the daemon on a socket.
