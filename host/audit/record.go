@@ -11,6 +11,9 @@ import (
 const (
 	Begin = "begin" // the call is about to reach the tool
 	End   = "end"   // the call has ended, with whatever outcome
+	// Question says that the call has asked its caller: Message is the kind of question, such as
+	// elicitation, and Decision is accept, decline, cancel or refused.
+	Question = "question"
 )
 
 // The decisions about a call. Empty: none, as the call was refused before.
@@ -32,7 +35,7 @@ const (
 type Record struct {
 	// Time is when it happened; zero: when it is written.
 	Time time.Time `json:"time"`
-	// Event is [Begin] or [End].
+	// Event is [Begin], [End] or [Question].
 	Event string `json:"event"`
 	// Call is the ID of the call.
 	Call string `json:"call,omitempty"`
@@ -65,7 +68,7 @@ type Record struct {
 	// vain.
 	AskedArguments string          `json:"asked_arguments,omitempty"`
 	AskedInput     json.RawMessage `json:"asked_input,omitempty"`
-	// Decision is [Allowed], [Approved], [Denied] or empty.
+	// Decision is [Allowed], [Approved], [Denied] or empty; of a [Question], how it was answered.
 	Decision string `json:"decision,omitempty"`
 	// Approver is who approved or denied the call; empty: no one was asked.
 	Approver string `json:"approver,omitempty"`
