@@ -96,6 +96,23 @@ func TestClientApproves(t *testing.T) {
 	})
 }
 
+// What of the arguments a client is not shown is said before them, and hides none of the others.
+func TestClientSeesEachArgument(t *testing.T) {
+	t.Parallel()
+	everyWay(t, func(t *testing.T, w way) {
+		ran, seen := make(chan string, 1), make(chan *mcp.ElicitParams, 1)
+		h := newHost(t)
+		require.NoError(t, h.Register(dangerous("t.rm", ran)))
+		s := serve(t, h, mcpserver.Options{}, host.WithApprover(mcpserver.ClientApprover()))
+		call(t, w.connect(t, s, answers("decline", seen)), "t_rm", `{"f":"`+strings.Repeat("x", 9000)+`","recursive":true}`)
+		asked := (<-seen).Message
+		if !strings.HasPrefix(asked, "Allow t.rm to run?\n\n4910 bytes of arguments are not shown, of: f\n\nArguments:\n{\n  \"f\": \"xxx") ||
+			!strings.Contains(asked, "x…,\n  \"recursive\": true\n}") {
+			t.Errorf("the question is %q", asked)
+		}
+	})
+}
+
 func TestClientThatCannotAsk(t *testing.T) {
 	t.Parallel()
 	everyWay(t, func(t *testing.T, w way) {
