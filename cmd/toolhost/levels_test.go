@@ -46,7 +46,7 @@ func TestLevelsStandForDefinitions(t *testing.T) {
 	}
 	run(call...).exits(exit.Refused)
 	run("status").exits(exit.Failed).prints("not well", "toolhost plugins enable files")
-	run("doctor").prints("plugin files has changed, and is dangerous where it was safe")
+	run("doctor").prints("plugin files has changed, and is dangerous and no longer safe")
 	run("plugins", "enable", "files").exits(exit.Done).prints(`is "Repeats a text, and more."`)
 	run(call...).exits(exit.Done).prints("x")
 	if o := run("status"); strings.Contains(o.stdout, "toolhost plugins enable files") {

@@ -29,7 +29,7 @@ var asksFor = map[string]questionKind{
 }
 
 // permit returns the error for a kind that the operator does not let the server ask, and puts that
-// on record; empty: what is no kind is refused elsewhere.
+// on record; empty: any other message is refused elsewhere.
 func (l *link) permit(ctx context.Context, k questionKind) error {
 	name := l.u.config.Name
 	if k == "" || l.u.config.Questions.allows(k) {

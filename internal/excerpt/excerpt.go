@@ -20,7 +20,7 @@ const (
 
 // Of returns the beginning of each member of arguments, one a line and printable, about limit bytes
 // together, so that no member hides another one behind its length; and what is to be said before: how
-// many bytes are not shown, and of which members; empty: all is shown. Arguments that are no object are cut at their end.
+// many bytes are not shown, and of which members; empty: all is shown. Arguments that are not an object are cut at their end.
 func Of(args []byte, limit int) (text, missing string) {
 	o, err := jsontree.ParseObject(args)
 	if err != nil {

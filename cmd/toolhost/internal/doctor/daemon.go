@@ -43,7 +43,7 @@ func checkDaemon(ctx context.Context, p *patient) {
 	}
 	for _, s := range state.Plugins {
 		for _, t := range s.Changed {
-			p.warning(fmt.Sprintf("plugin %s has changed, and is dangerous where it was %s: %s", s.Name, t.Level, t.Text),
+			p.warning(fmt.Sprintf("plugin %s has changed, and is dangerous and no longer %s: %s", s.Name, t.Level, t.Text),
 				"look at it, and: toolhost plugins enable "+s.Name)
 		}
 		switch s.State {
