@@ -145,7 +145,7 @@ func (c *compiler) originOf(l roster.Listing) *origin {
 		from.run = chain.Wrap(from.run, holding(l), refreshing(l))
 	}
 	if l.Plugin != nil {
-		from.ready = l.Plugin.Ready
+		from.ready, from.given = l.Plugin.Ready, l.Given
 	} else if !l.Functions {
 		from.run, from.show = chain.PassOn(from.run), chain.PassOn(from.show)
 	}
@@ -218,6 +218,9 @@ func (c *compiler) check(from *origin, d *tool.Definition) (*entry, error) {
 	if limit := e.limited(d.Timeout); e.override != &noOverride || limit != d.Timeout || len(d.InputSchema) == 0 {
 		def := e.override.apply(*d)
 		def.Timeout = e.limited(def.Timeout)
+		if e.changed = c.changed(e); e.changed != nil {
+			def.Safety = tool.Dangerous
+		}
 		if len(def.InputSchema) == 0 {
 			def.InputSchema = noArguments()
 		}

@@ -17,36 +17,42 @@ type Discovery string
 const (
 	// DiscoveryList lists every tool. The default.
 	DiscoveryList Discovery = "list"
-	// DiscoverySearch lists two tools in place of all others, for more tools than a model
-	// should see at once: [SearchTool], which finds tools by words, and [CallTool], which calls
-	// one by its name.
+	// DiscoverySearch lists three tools in place of all others, for more tools than a model
+	// should see at once: [SearchTool], which finds tools by words, [CallTool], which calls
+	// one by its name, and [ReadTool], which calls safe ones only.
 	DiscoverySearch Discovery = "search"
 )
 
 // The tools of a session with [DiscoverySearch]. No other tool can have these names, nor their
-// aliases, tools_search and tools_call.
+// aliases, tools_search, tools_call and tools_read.
 const (
 	SearchTool = "tools.search"
 	CallTool   = "tools.call"
+	ReadTool   = "tools.read"
 )
 
 const (
 	searchAlias = "tools_search"
 	callAlias   = "tools_call"
+	readAlias   = "tools_read"
 )
 
-var reserved = map[string]bool{SearchTool: true, CallTool: true, searchAlias: true, callAlias: true}
+var reserved = map[string]bool{
+	SearchTool: true, CallTool: true, ReadTool: true, searchAlias: true, callAlias: true, readAlias: true,
+}
 
 // WithDiscovery sets how the session's caller finds tools. With [DiscoverySearch], the session
-// lists two tools only. A call of [CallTool] is one of the tool that it names: that tool's
-// policies, rates and approval decide, under its own name, which is also on record. Calls by a
-// tool's own name work too. Default: [DiscoveryList].
+// lists three tools only. A call of [CallTool] is one of the tool that it names: that tool's
+// policies, rates and approval decide, under its own name, which is also on record. It is listed with
+// the level of the most harmful tool that the caller can reach, as clients may approve what is safe
+// by themselves; for these there is [ReadTool]. Calls by a tool's own name work too. Default:
+// [DiscoveryList].
 func WithDiscovery(d Discovery) SessionOption {
 	return func(s *Session) { s.searches = d == DiscoverySearch }
 }
 
-// discovery is the host's own two tools.
-type discovery struct{ search, call *entry }
+// discovery is the host's own tools.
+type discovery struct{ search, call, read *entry }
 
 // newDiscovery makes the tools of a host. Their definitions are constant, and compile.
 func newDiscovery(h *Host) *discovery {
@@ -67,7 +73,7 @@ func newDiscovery(h *Host) *discovery {
 			Definition: tool.Definition{
 				Description: "Finds tools by what they do. There are more tools than are listed here: search before you say that " +
 					"something cannot be done. Each tool that is found comes with its name, its description and the schema of its " +
-					"arguments; call it with tools.call.",
+					"arguments; call it with tools.read if its safety is safe, and with tools.call if not.",
 				InputSchema: tool.Schema(fmt.Sprintf(`{"type":"object","properties":{`+
 					`"query":{"type":"string","minLength":1,"maxLength":500,"description":"What the tool should do, in a few words, such as: read a file."},`+
 					`"limit":{"type":"integer","minimum":1,"maximum":%d,"default":%d,"description":"How many tools to return at most."}},`+
@@ -79,17 +85,47 @@ func newDiscovery(h *Host) *discovery {
 		call: made(CallTool, callAlias, tool.Tool{
 			Definition: tool.Definition{
 				Description: "Calls a tool that tools.search has found.",
-				InputSchema: tool.Schema(`{"type":"object","properties":{` +
-					`"name":{"type":"string","minLength":1,"description":"The tool's name, as tools.search returns it."},` +
-					`"arguments":{"type":"object","description":"The tool's arguments, as its input_schema describes them."}},` +
-					`"required":["name"],"additionalProperties":false}`),
+				InputSchema: calledSchema,
 			},
-			Handler: func(context.Context, tool.Call) (tool.Result, error) {
-				return tool.Result{}, tool.Errorf(tool.CodeInvalidArguments, "Invalid tool call: it cannot call itself").
-					Try("name the tool that you want to call")
+			Handler: func(context.Context, tool.Call) (tool.Result, error) { return tool.Result{}, callsItself() },
+		}),
+		read: made(ReadTool, readAlias, tool.Tool{
+			Definition: tool.Definition{
+				Description: "Calls a tool that tools.search has found and whose safety is safe: it only looks, and changes nothing.",
+				InputSchema: calledSchema,
+				Idempotent:  true,
 			},
+			Handler: h.notRead,
 		}),
 	}
+}
+
+var calledSchema = tool.Schema(`{"type":"object","properties":{` +
+	`"name":{"type":"string","minLength":1,"description":"The tool's name, as tools.search returns it."},` +
+	`"arguments":{"type":"object","description":"The tool's arguments, as its input_schema describes them."}},` +
+	`"required":["name"],"additionalProperties":false}`)
+
+func callsItself() error {
+	return tool.Errorf(tool.CodeInvalidArguments, "Invalid tool call: it cannot call itself").
+		Try("name the tool that you want to call")
+}
+
+// notRead is the handler of [ReadTool], which gets the calls that [Session.meant] has not made calls
+// of a safe tool.
+func (h *Host) notRead(ctx context.Context, call tool.Call) (tool.Result, error) {
+	var asked struct{ Name string }
+	if err := json.Unmarshal(call.Arguments, &asked); err != nil {
+		return tool.Result{}, err
+	}
+	e, err := h.find(ctx, asked.Name, visitOf(chain.TraceFrom(ctx)))
+	switch {
+	case err != nil:
+		return tool.Result{}, err
+	case reserved[e.def.Name]:
+		return tool.Result{}, callsItself()
+	}
+	return tool.Result{}, tool.Errorf(tool.CodePermissionDenied, "%s calls safe tools only, and %s is %s",
+		call.Name, e.def.Name, e.def.Safety.Effective()).Try("call it with " + CallTool)
 }
 
 const (
@@ -102,30 +138,54 @@ const (
 
 // find returns the tool with a reserved name.
 func (d *discovery) find(name string) *entry {
-	if name == SearchTool || name == searchAlias {
+	switch name {
+	case SearchTool, searchAlias:
 		return d.search
+	case ReadTool, readAlias:
+		return d.read
 	}
 	return d.call
 }
 
-func (d *discovery) definitions() []tool.Definition {
-	return []tool.Definition{d.call.definition(), d.search.definition()}
-}
-
-func (d *discovery) tools(f Filter) []Tool {
+// tools are those that a session lists: [CallTool] is as harmful as what it can call.
+func (d *discovery) tools(s *Session, f Filter) []Tool {
 	var out []Tool
-	for _, e := range []*entry{d.call, d.search} {
-		if f.match(e.def) {
-			out = append(out, e.tool())
+	for _, e := range []*entry{d.call, d.read, d.search} {
+		t := e.tool()
+		if e == d.call {
+			t.Safety = s.worst()
+		}
+		if f.match(&t.Definition) {
+			out = append(out, t)
 		}
 	}
 	return out
 }
 
-// meant returns the call that a call of [CallTool] asks for, or the call itself, whose arguments
-// are then judged by the schema of its tool.
+// worst returns the level of the most harmful tool that the session's caller can call. A cautious one
+// that runs programs counts as dangerous, as in the hints that clients are given of it.
+func (s *Session) worst() tool.Safety {
+	worst := tool.Safe
+	for _, e := range s.host.registry.read().listed {
+		level := e.def.Safety.Effective()
+		if level == tool.Cautious && e.def.Permission == tool.Exec {
+			level = tool.Dangerous
+		}
+		if level > worst && (e.def.Permission == "" || s.Holds(e.def.Permission)) && s.Sees(e.def) {
+			worst = level
+		}
+		if worst == tool.Dangerous {
+			break
+		}
+	}
+	return worst
+}
+
+// meant returns the call that a call of [CallTool], or of [ReadTool] for a safe tool, asks for, or
+// the call itself, whose arguments are then judged by the schema of its tool.
 func (s *Session) meant(call tool.Call) tool.Call {
-	if !s.searches || call.Name != CallTool && call.Name != callAlias {
+	reads := call.Name == ReadTool || call.Name == readAlias
+	if !s.searches || !reads && call.Name != CallTool && call.Name != callAlias {
 		return call
 	}
 	var asked struct {
@@ -146,6 +206,11 @@ func (s *Session) meant(call tool.Call) tool.Call {
 		asked.Arguments = json.RawMessage(text) // some models write the object as a string
 	case args[0] != '{':
 		return call
+	}
+	if reads {
+		if e := s.host.registry.find(asked.Name); e == nil || e.def.Safety.Effective() != tool.Safe {
+			return call
+		}
 	}
 	call.Name, call.Arguments = asked.Name, asked.Arguments
 	return call

@@ -64,8 +64,12 @@ func TestDiscovery(t *testing.T) {
 	for _, x := range s.Tools(host.Filter{}) {
 		names = append(names, x.Name, x.Alias)
 	}
-	if want := []string{"tools.call", "tools_call", "tools.search", "tools_search"}; !slices.Equal(names, want) || len(listed) != 2 {
+	if want := []string{"tools.call", "tools_call", "tools.read", "tools_read", "tools.search", "tools_search"}; !slices.Equal(names, want) || len(listed) != 3 {
 		t.Errorf("it lists %v and %v", names, listed)
+	}
+	levelOf := func() tool.Safety { return s.Tools(host.Filter{Search: "tools.call"})[0].Safety }
+	if got := levelOf(); got != tool.Safe || listed[0].Safety != got {
+		t.Errorf("who can reach safe tools only is told that tools.call is %v", got)
 	}
 	if got := foundBy(t, s, "read a file"); !slices.Equal(got, []string{"fs.read"}) {
 		t.Errorf("it finds %v", got)
@@ -108,6 +112,27 @@ func TestDiscovery(t *testing.T) {
 	if !outs[0].Success || !outs[1].Success {
 		t.Errorf("several: %+v", outs)
 	}
+	require.NoError(t, h.Register(described("fs.put", "Writes a file.", func(d *tool.Definition) { d.Safety = tool.Cautious })))
+	require.NoError(t, h.Register(described("db.drop", "Drops a table.", func(d *tool.Definition) { d.Safety, d.Permission = tool.Dangerous, "db" })))
+	if got := levelOf(); got != tool.Cautious {
+		t.Errorf("who can reach a cautious tool is told that tools.call is %v", got)
+	}
+	s.Grant("db")
+	if got := levelOf(); got != tool.Dangerous || s.Tools(host.Filter{Search: "tools.read"})[0].Safety != tool.Safe {
+		t.Errorf("who can reach a dangerous tool is told that tools.call is %v", got)
+	}
+	for args, want := range map[string]string{
+		`{"name":"fs.read","arguments":{"text":"a"}}`: `fs.read:{"text":"a"}`,
+		`{"name":"fs.put"}`:                           "tools.read calls safe tools only, and fs.put is cautious",
+		`{"name":"db.drop"}`:                          "tools.read calls safe tools only, and db.drop is dangerous",
+		`{"name":"fs.hidden"}`:                        "Unknown tool: fs.hidden",
+		`{"name":"tools.call"}`:                       "cannot call itself",
+		`{}`:                                          "Invalid tool call: missing required argument: name",
+	} {
+		if out := s.Call(t.Context(), tool.Call{Name: "tools.read", Arguments: []byte(args)}); !strings.Contains(out.Content, want) {
+			t.Errorf("%s: %s, want %s", args, out.Content, want)
+		}
+	}
 	web := tool.Call{Name: "tools.search", Arguments: []byte(`{"query":"web"}`)}
 	if out := h.Session().Call(t.Context(), web); out.Error == nil || out.Error.Code != tool.CodeNotFound {
 		t.Errorf("a caller with the list: %+v", out)
@@ -148,7 +173,7 @@ func TestDiscoveryDecides(t *testing.T) {
 func TestDiscoveryNames(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, host.WithOverrides(map[string]host.Override{"fs.find": {Name: "tools.search"}}))
-	for _, name := range []string{"tools.search", "tools.call", "tools_search", "tools_call", "fs.find"} {
+	for _, name := range []string{"tools.search", "tools.call", "tools.read", "tools_search", "tools_call", "tools_read", "fs.find"} {
 		if err := h.Register(echo(name)); !errors.Is(err, tool.ErrAlreadyExists) || !strings.Contains(err.Error(), "the host's own") {
 			t.Errorf("%s: %v", name, err)
 		}

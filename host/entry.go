@@ -41,6 +41,7 @@ type origin struct {
 	show     tool.Handler                // the preview; nil: there is none
 	settings *plugin.Settings            // of the plugin, or the host's defaults
 	ready    func(context.Context) error // starts the plugin; nil: nothing needs to be started
+	given    func(key string) string     // for which definition a level was given; nil: that is not kept
 	lister   any                         // the source of the listing; nil: it is compiled again when it is listed again
 }
 
@@ -53,8 +54,9 @@ type entry struct {
 	def      *tool.Definition // with the operator's override; never changes
 	source   *tool.Definition // as its owner defined it; never changes
 	override *Override
-	rules    *overrides // that the override was one of
-	alias    string     // given when it is published
+	rules    *overrides          // that the override was one of
+	alias    string              // given when it is published
+	changed  *plugin.ChangedTool // it is not what the operator gave its level to; nil: it is
 
 	form atomic.Pointer[func() (*compiled, error)] // nil: the next call compiles it
 }
@@ -71,6 +73,9 @@ type compiled struct {
 
 // Name returns the tool's name in the registry.
 func (e *entry) Name() string { return e.def.Name }
+
+// Given implements [roster.Entry].
+func (e *entry) Given() (*tool.Definition, tool.Safety) { return e.source, e.override.Safety }
 
 // ClaimedName returns the name that the tool's owner gave it.
 func (e *entry) ClaimedName() string { return e.source.Name }
@@ -139,7 +144,9 @@ func (e *entry) withAlias(alias string) *entry {
 	if e.alias == alias {
 		return e
 	}
-	return &entry{origin: e.origin, def: e.def, source: e.source, override: e.override, rules: e.rules, alias: alias}
+	return &entry{
+		origin: e.origin, def: e.def, source: e.source, override: e.override, rules: e.rules, alias: alias, changed: e.changed,
+	}
 }
 
 func sortEntries(all []*entry) []*entry {

@@ -70,20 +70,24 @@ func WithOverrides(all map[string]Override) Option {
 }
 
 // SetOverrides replaces all overrides in one step, for the tools that are there and those
-// that are added later. Calls under way end by the old ones.
+// that are added later. Calls under way end by the old ones. A level is given to a tool as it is
+// defined then: one of a plugin or server that is defined otherwise later is dangerous, unless its
+// owner claims no more harm than the level allows, until [Host.AcceptLevels].
 //
 // # Errors
 //
 // If an override does not fit its tool, or gives it the name of another, nothing
 // changes: [tool.CodeInvalidDefinition], [tool.CodeAlreadyExists].
 func (h *Host) SetOverrides(all map[string]Override) error {
+	h.roster.Reread()
 	next := overrides(maps.Clone(all))
 	err := h.registry.revise(func() (undo func()) {
 		before := h.compiler.rules.Swap(&next)
 		return func() { h.compiler.rules.Store(before) }
-	}, func(e *entry) bool { return !e.override.equal(next.of(e.source.Name)) }, h.compiler.recompile)
+	}, func(e *entry) bool { return e.changed != nil || !e.override.equal(next.of(e.source.Name)) }, h.compiler.recompile)
 	if err == nil { // a tool may have been renamed, or have got the name of another
 		h.roster.ReturnNames()
+		h.keepLevels()
 	}
 	return err
 }

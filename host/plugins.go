@@ -162,8 +162,9 @@ func (h *Host) RollbackPlugin(ctx context.Context, name string) error {
 // Plugins returns what each plugin is doing, sorted by name.
 func (h *Host) Plugins() []plugin.Status {
 	all, waiting := h.roster.Plugins(), h.compiler.waiting()
+	changed := h.changedTools()
 	for i := range all {
-		all[i].Waiting = waiting[all[i].Name]
+		all[i].Waiting, all[i].Changed = waiting[all[i].Name], changed[all[i].Name]
 	}
 	return h.operator.signed.add(all)
 }

@@ -24,7 +24,7 @@ type Session struct {
 	asker    tool.Asker                 // nil: that of a call's context
 	limit    int                        // characters of a result
 	sees     func(tool.Definition) bool // nil: every tool
-	searches bool                       // it has tools.search and tools.call in place of the list
+	searches bool                       // it has tools.search, tools.call and tools.read in place of the list
 	holds    *holds
 	replays  *replays
 	notices  *subscriptions
@@ -119,7 +119,11 @@ func (s *Session) setGrants(held bool, caps []tool.Capability) {
 // List implements [tool.Provider].
 func (s *Session) List(ctx context.Context) ([]tool.Definition, error) {
 	if s.searches {
-		return s.host.discovery().definitions(), nil
+		var out []tool.Definition
+		for _, t := range s.host.discovery().tools(s, Filter{}) {
+			out = append(out, t.Definition)
+		}
+		return out, nil
 	}
 	all, err := s.host.List(ctx)
 	return slices.DeleteFunc(all, func(d tool.Definition) bool { return !s.Sees(&d) }), err
@@ -172,7 +176,7 @@ func (s *Session) Sees(d *tool.Definition) (sees bool) {
 // them.
 func (s *Session) Tools(f Filter) []Tool {
 	if s.searches {
-		return s.host.discovery().tools(f)
+		return s.host.discovery().tools(s, f)
 	}
 	return slices.DeleteFunc(s.host.Tools(f), func(t Tool) bool { return !s.Sees(&t.Definition) })
 }

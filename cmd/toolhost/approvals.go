@@ -185,7 +185,10 @@ func printQuestion(w *output.Writer, q approval.Question) {
 	if q.Arguments != nil {
 		w.Printf("arguments:\n%s\n", output.Indent(output.PrettyJSON(q.Arguments), "    "))
 	} else {
-		w.Printf("arguments:\n%s\n    (%d more bytes are not shown)\n", output.Indent(sanitize.Text(q.Begins), "    "), q.Omitted)
+		if q.Omitted != "" {
+			w.Printf("%s\n", printable(q.Omitted))
+		}
+		w.Printf("arguments:\n%s\n", output.Indent(sanitize.Text(q.Begins), "    "))
 	}
 	switch {
 	case q.PreviewError != "":

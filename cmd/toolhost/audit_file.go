@@ -137,7 +137,7 @@ func (l *auditFile) print(entries iter.Seq2[audit.Entry, error]) (n int, err err
 }
 
 // auditFormat has fixed widths, because lines are printed as they are read.
-const auditFormat = "%-23s  %-5s  %-24s  %-8s  %-8s  %-18s  %s\n"
+const auditFormat = "%-23s  %-8s  %-24s  %-8s  %-8s  %-18s  %s\n"
 
 // modifiedMark follows the result of a call whose arguments an approver has changed.
 const modifiedMark = ", modified"

@@ -76,7 +76,7 @@ in upper or lower case.`,
 }
 
 // auditKinds are the events of each kind of lines.
-var auditKinds = map[string][]string{"": nil, "call": {audit.Begin, audit.End}, "admin": {audit.Admin}}
+var auditKinds = map[string][]string{"": nil, "call": {audit.Begin, audit.Question, audit.End}, "admin": {audit.Admin}}
 
 // auditCodes returns the codes with which calls end.
 func auditCodes() []string {

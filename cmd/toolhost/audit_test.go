@@ -62,11 +62,11 @@ func TestAuditTail(t *testing.T) {
 		return auditTime.Add(time.Duration(i) * time.Second).Local().Format("2006-01-02 15:04:05.000")
 	}
 	rows := []string{
-		"TIME                     EVENT  WHAT                      CALLER    SESSION   RESULT              DURATION\n",
-		at(0) + "  end    fs.read                   cli       ABCDEFGH  ok                  1.5 ms\n",
-		at(1) + "  begin  fs.write                  cli       ABCDEFGH  approved, modified  -\n",
-		at(2) + "  end    fs.write                  cli       ABCDEFGH  ok                  1.5 ms\n",
-		at(3) + "  end    fs.read                   -         -         not_found           1.5 ms\n",
+		"TIME                     EVENT     WHAT                      CALLER    SESSION   RESULT              DURATION\n",
+		at(0) + "  end       fs.read                   cli       ABCDEFGH  ok                  1.5 ms\n",
+		at(1) + "  begin     fs.write                  cli       ABCDEFGH  approved, modified  -\n",
+		at(2) + "  end       fs.write                  cli       ABCDEFGH  ok                  1.5 ms\n",
+		at(3) + "  end       fs.read                   -         -         not_found           1.5 ms\n",
 	}
 	for _, line := range []string{"audit", "audit tail", "audit tail -n 4", "audit search"} {
 		o := w.bare(append(strings.Fields(line), "--file", path)...).exits(0)

@@ -58,7 +58,7 @@ func (s searching) finds(query string) (names []string) {
 	return names
 }
 
-// A caller with discovery: search has two tools in place of all, by each way of MCP. They give it what
+// A caller with discovery: search has three tools in place of all, by each way of MCP. They give it what
 // it may call and nothing else, a tool that it calls by them is the one on record, and a reload that
 // says otherwise reaches a client that is connected.
 func TestDiscoveryOverMCP(t *testing.T) {
@@ -91,7 +91,12 @@ func TestDiscoveryOverMCP(t *testing.T) {
 				reload = func(s syscall.Signal) error { return cmd.Process.Signal(s) }
 			}
 			s := searching{t, c}
-			equalLists(t, "the tools", toolsOf(t, c), []string{"tools_call", "tools_search"})
+			equalLists(t, "the tools", toolsOf(t, c), []string{"tools_call", "tools_read", "tools_search"})
+			for _, listed := range require.Must(c.ListTools(t.Context(), nil))(t).Tools {
+				if a, reads := listed.Annotations, listed.Name != "tools_call"; a.ReadOnlyHint != reads || *a.DestructiveHint == reads {
+					t.Errorf("%s is listed as %+v", listed.Name, a) // play.danger can be called
+				}
+			}
 
 			if names := s.finds("read the contents of a file"); !slices.Contains(names, "fs.read") {
 				t.Errorf("a search for what it may call finds %q", names)
@@ -104,6 +109,9 @@ func TestDiscoveryOverMCP(t *testing.T) {
 			for _, name := range []string{"fs.read", "fs_read"} {
 				s.call("tools_call", map[string]any{"name": name, "arguments": map[string]any{"path": "a.txt"}}).has(t, false, "what the file says")
 			}
+			s.call("tools_read", map[string]any{"name": "fs.read", "arguments": map[string]any{"path": "a.txt"}}).has(t, false, "what the file says")
+			s.call("tools_read", map[string]any{"name": "play.danger", "arguments": map[string]any{"text": "boo"}}).
+				has(t, true, "tools_read calls safe tools only, and play.danger is dangerous")
 			s.call("fs_read", map[string]any{"path": "a.txt"}).has(t, false, "what the file says")
 
 			for what, c := range map[string]struct {

@@ -17,6 +17,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/known"
 	"github.com/toolhost/toolhost/internal/lockfile"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -149,10 +150,31 @@ func importServers(ctx context.Context, s *session.Session, path string, names [
 	if report.File, err = writeImport(s, entries, levels); err != nil {
 		return err
 	}
+	if err := giveLevels(set, seen, report.Servers); err != nil {
+		s.Warn(&tool.Error{Message: "the levels are those of the definitions that come next: " + err.Error()})
+	}
 	if len(levels) == 0 || o.noLock {
 		seen = nil
 	}
 	return finishImport(ctx, s, report, seen)
+}
+
+// giveLevels records that levels were accepted for the definitions that were seen.
+func giveLevels(set *servers.Set, seen *lockfile.Lock, all []imported) error {
+	book, err := known.OpenOwn()
+	if err != nil {
+		return err
+	}
+	return book.Note(func(records known.Records) {
+		for _, one := range all {
+			named, _ := set.Get(one.Name)
+			for _, t := range one.Tools {
+				if definition := seen.Plugins[one.Name].Tools[t.Tool]; t.Accepted && definition != "" {
+					records.Give(named.Record(), known.LevelKey(t.Tool, t.Safety), definition)
+				}
+			}
+		}
+	})
 }
 
 // choose leaves in the set what is to be imported.

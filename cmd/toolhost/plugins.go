@@ -96,6 +96,9 @@ func notes(s plugin.Status) string {
 	if s.WantsMore != nil {
 		all = append(all, "wants more: "+wantsMore(s))
 	}
+	if len(s.Changed) > 0 {
+		all = append(all, changedTools(s))
+	}
 	all = append(append(all, s.Held), plugin.LostLines(s.Name, s.Lost)...)
 	return strings.Join(slices.DeleteFunc(all, func(note string) bool { return note == "" }), "; ")
 }

@@ -104,7 +104,7 @@ func writeLock(ctx context.Context, s *session.Session, rules pins.Rules, yes bo
 	if err := s.WriteLock(now, file); err != nil {
 		return err
 	}
-	unrecorded := acceptNeeds(found.described(now))
+	unrecorded := errors.Join(acceptNeeds(found.described(now)), acceptChanged(s, found.plugins, now))
 	kept, notKept := pins.Pin(file, s.Settings().Dirs.Paths)
 	s.ReloadDaemon(ctx)
 	var incomplete error
@@ -113,7 +113,7 @@ func writeLock(ctx context.Context, s *session.Session, rules pins.Rules, yes bo
 		incomplete = exit.With(exit.Failed,
 			fmt.Errorf("the plugins are pinned, but other processes do not know that the lock is required: %w", notKept))
 	case unrecorded != nil && kept:
-		incomplete = exit.With(exit.Failed, fmt.Errorf("the plugins are pinned, but not what they need, should the lock go: %w", unrecorded))
+		incomplete = exit.With(exit.Failed, fmt.Errorf("the plugins are pinned, but what they need, and their tools' levels, are not remembered: %w", unrecorded))
 	case len(failed) > 0:
 		parts := make([]string, len(failed))
 		for i, f := range failed {

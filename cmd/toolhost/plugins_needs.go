@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/known"
+	"github.com/toolhost/toolhost/internal/lockfile"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -29,6 +31,19 @@ func wantsMore(s plugin.Status) string {
 	return s.WantsMore.Text + "; it runs without until: " + s.WantsMore.Accept
 }
 
+// changedTools returns which tools are not what the operator gave their level to, and how to accept
+// them; empty: none.
+func changedTools(s plugin.Status) string {
+	if len(s.Changed) == 0 {
+		return ""
+	}
+	var all []string
+	for _, t := range s.Changed {
+		all = append(all, fmt.Sprintf("%s (given %s)", t.Text, t.Level))
+	}
+	return "changed since the level was given: " + strings.Join(all, "; ") + "; dangerous until: toolhost plugins enable " + s.Name
+}
+
 // acceptNeeds records that the operator accepts what plugins declare to need, so that it is
 // their ceiling from now on.
 func acceptNeeds(plugins []plugin.Status) error {
@@ -41,6 +56,38 @@ func acceptNeeds(plugins []plugin.Status) error {
 			all.Accept(known.At(s.Path, s.Name), s.Needs)
 		}
 	})
+}
+
+// acceptChanged records that tools which have changed since they were given a level have it as they
+// are now, those that a lock pins so.
+func acceptChanged(s *session.Session, plugins []plugin.Status, now *lockfile.Lock) error {
+	set, err := s.Settings().Servers()
+	if err != nil {
+		return err
+	}
+	book, err := known.OpenOwn()
+	if err != nil {
+		return err
+	}
+	for _, p := range plugins {
+		if _, pinned := now.Plugins[p.Name]; !pinned || len(p.Changed) == 0 {
+			continue
+		}
+		key := known.At(p.Path, p.Name)
+		if one, ok := set.Get(p.Name); ok && p.Kind == plugin.KindMCP {
+			key = one.Record()
+		}
+		if err := book.Decide(func(all known.Records) { give(all, key, p.Changed) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func give(all known.Records, key known.Plugin, changed []plugin.ChangedTool) {
+	for _, t := range changed {
+		all.Give(key, known.LevelKey(t.Tool, t.Level), t.Definition)
+	}
 }
 
 // needy is a plugin that wants more than was accepted.

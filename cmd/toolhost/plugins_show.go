@@ -134,6 +134,7 @@ func (p shownPlugin) fields() []output.Field {
 		{Name: "rolled back", Value: p.RolledBack},
 		{Name: "held", Value: p.Held},
 		{Name: "wants more", Value: wantsMore(p.Status)},
+		{Name: "changed", Value: changedTools(p.Status)},
 		{Name: "lost names", Value: strings.Join(plugin.LostLines(p.Name, p.Lost), "; ")},
 		{Name: "won names", Value: p.won()},
 		{Name: "last fault", Value: lastFault},

@@ -38,6 +38,9 @@ let the daemon run its file as it is now: a file inside the workspace that is ne
 changed is held until then. If the configuration sets hold_new, a plugin that is new in
 its directory runs from then on.
 
+A tool that has changed since it was given a level (tools.NAME.safety) is dangerous; enable
+shows the difference and gives it the level as it is now.
+
 A plugin that declares larger needs than those that were accepted runs without them; enable
 lets it have what it declares now, which toolhost plugins show NAME shows. Running calls may
 end. A plugin whose sandbox would enforce less than at its first start does not start; enable
@@ -78,7 +81,7 @@ func enablePlugin(ctx context.Context, s *session.Session, name string) error {
 		return unchanged(name, err)
 	}
 	held := disabled && p.Reason != "" // as new
-	changed = changed || held || p.WantsMore != nil || len(p.less) > 0
+	changed = changed || held || p.WantsMore != nil || len(p.less)+len(p.Changed) > 0
 	if !changed && disabled {
 		if p.Kind == plugin.KindMCP {
 			return exit.Usage(fmt.Sprintf("the MCP server %s is disabled by %s", name, p.key.Dir), "enable it there")
@@ -86,13 +89,15 @@ func enablePlugin(ctx context.Context, s *session.Session, name string) error {
 		return exit.Usage(fmt.Sprintf("plugin %s is disabled by the configuration file", name),
 			"set plugins: "+name+": enabled: true there")
 	}
-	return applySwitch(ctx, s, name, "enabled", changed || p.Held != "", accepted{p.WantsMore, p.less})
+	return applySwitch(ctx, s, name, "enabled", changed || p.Held != "", accepted{p.WantsMore, p.less, p.Changed})
 }
 
 // accepted is what was accepted of a plugin.
 type accepted struct {
 	more *plugin.WantsMore // nil: it wanted no more
 	less []plugin.EnforcesLess
+	// changed are the tools that have the levels that they were given as they are now.
+	changed []plugin.ChangedTool
 }
 
 // switched is a plugin that is switched on or off.
@@ -126,6 +131,7 @@ func (p switched) decide(change func(*known.Record)) (changed bool, err error) {
 			lines = append(lines, l.Is.Name)
 		}
 		all.Loosen(p.sandbox, lines)
+		give(all, p.sandbox, p.Changed)
 	})
 }
 
@@ -181,6 +187,9 @@ func applySwitch(ctx context.Context, s *session.Session, name, done string, cha
 		if len(p.less) > 0 {
 			out["enforces_less"] = p.less
 		}
+		if len(p.changed) > 0 {
+			out["levels"] = p.changed
+		}
 		return s.Out.JSON(out)
 	}
 	if p.more != nil {
@@ -188,6 +197,9 @@ func applySwitch(ctx context.Context, s *session.Session, name, done string, cha
 	}
 	for _, l := range p.less {
 		s.Out.Printf("accepted for %s: %s\n", name, sanitize.Text(l.String()))
+	}
+	for _, t := range p.changed {
+		s.Out.Printf("accepted for %s: %s, which stays %s\n", name, sanitize.Text(t.Text), t.Level)
 	}
 	s.Out.Printf("%s %s\n", done, name)
 	return nil

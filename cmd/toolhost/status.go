@@ -92,6 +92,9 @@ func problemsOf(d control.State) []string {
 		if p.WantsMore != nil {
 			add("plugin %s wants more: %s", p.Name, wantsMore(p))
 		}
+		if len(p.Changed) > 0 {
+			add("plugin %s: %s", p.Name, changedTools(p))
+		}
 	}
 	for _, fault := range d.Faults {
 		if fault.Plugin == "" || fault.Tool != "" || !told[fault.Plugin] {

@@ -12,6 +12,9 @@ const (
 	Begin = "begin" // the call is about to reach the tool
 	End   = "end"   // the call has ended, with whatever outcome
 	Admin = "admin" // what may run, be called or come in was changed, asked for or answered
+	// Question says that the call has asked its caller: Message is the kind of question, such as
+	// elicitation, and Decision is accept, decline, cancel or refused.
+	Question = "question"
 )
 
 // AcceptBreak is the action of a line that accepts a break, which stands before the line with the number in Object:
@@ -37,7 +40,7 @@ const (
 type Record struct {
 	// Time is when it happened; zero: when it is written.
 	Time time.Time `json:"time"`
-	// Event is [Begin], [End] or [Admin].
+	// Event is [Begin], [End], [Question] or [Admin].
 	Event string `json:"event"`
 	// Action is what an [Admin] line is of, such as "token new", and Object what it was done to, such as
 	// a plugin or a question. Both are empty for calls.
@@ -76,7 +79,7 @@ type Record struct {
 	// vain.
 	AskedArguments string          `json:"asked_arguments,omitempty"`
 	AskedInput     json.RawMessage `json:"asked_input,omitempty"`
-	// Decision is [Allowed], [Approved], [Denied] or empty.
+	// Decision is [Allowed], [Approved], [Denied] or empty; of a [Question], how it was answered.
 	Decision string `json:"decision,omitempty"`
 	// Approver is who approved or denied the call; empty: no one was asked.
 	Approver string `json:"approver,omitempty"`

@@ -96,7 +96,7 @@ func (l *link) rounds(
 			meta[mcp.MetaKeyLogLevel] = level
 		}
 		if l.stateless() {
-			meta[mcp.MetaKeyClientCapabilities] = answerable(ctx)
+			meta[mcp.MetaKeyClientCapabilities] = answerable(ctx, l.u.config.Questions)
 		}
 		err := send(call.ctx, meta, in)
 		raw := call.take()
@@ -132,21 +132,21 @@ func (l *link) rounds(
 }
 
 // answerable is what whoever made a call can answer, as a server that asks wants to know.
-func answerable(ctx context.Context) map[string]any {
+func answerable(ctx context.Context, may Questions) map[string]any {
 	out := map[string]any{}
 	if p := mcpwire.PeerFrom(ctx); p != nil {
 		if c := p.Capabilities(); c != nil {
-			if c.Elicitation != nil {
+			if c.Elicitation != nil && may.allows(askElicitation) {
 				out["elicitation"] = c.Elicitation
 			}
-			if c.Sampling != nil {
+			if c.Sampling != nil && may.allows(askSampling) {
 				out["sampling"] = c.Sampling
 			}
-			if c.RootsV2 != nil {
+			if c.RootsV2 != nil && may.allows(askRoots) {
 				out["roots"] = struct{}{}
 			}
 		}
-	} else if tool.AskerFrom(ctx) != nil {
+	} else if tool.AskerFrom(ctx) != nil && may.allows(askElicitation) {
 		out["elicitation"] = &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}}
 	}
 	return out

@@ -215,16 +215,8 @@ const maxStray = 4 << 10
 
 // client returns the SDK's client of one connection.
 func (l *link) client() *mcp.Client {
-	c := mcp.NewClient(implementation(), &mcp.ClientOptions{
-		Capabilities: &mcp.ClientCapabilities{
-			RootsV2: &mcp.RootCapabilities{},
-			Elicitation: &mcp.ElicitationCapabilities{
-				Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{},
-			},
-			Sampling: &mcp.SamplingCapabilities{Tools: &mcp.SamplingToolsCapabilities{}},
-		},
-		ElicitationHandler:            l.elicitationRequest,
-		CreateMessageWithToolsHandler: l.samplingRequest,
+	o := &mcp.ClientOptions{
+		Capabilities: &mcp.ClientCapabilities{},
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {
 			l.relist.poke(l.life)
 		},
@@ -242,7 +234,22 @@ func (l *link) client() *mcp.Client {
 		// A call's rounds of questions are in rounds.go, where what was asked stays as it was
 		// sent, and roots are the caller's.
 		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
-	})
+	}
+	may := l.u.config.Questions // the SDK declares what has a handler
+	if may.allows(askRoots) {
+		o.Capabilities.RootsV2 = &mcp.RootCapabilities{}
+	}
+	if may.allows(askElicitation) {
+		o.ElicitationHandler = l.elicitationRequest
+		o.Capabilities.Elicitation = &mcp.ElicitationCapabilities{
+			Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{},
+		}
+	}
+	if may.allows(askSampling) {
+		o.CreateMessageWithToolsHandler = l.samplingRequest
+		o.Capabilities.Sampling = &mcp.SamplingCapabilities{Tools: &mcp.SamplingToolsCapabilities{}}
+	}
+	c := mcp.NewClient(implementation(), o)
 	c.AddSendingMiddleware(l.sending)
 	c.AddReceivingMiddleware(l.receiving)
 	return c

@@ -76,15 +76,23 @@ func (l *link) samplingRequest(
 // receiving answers what the SDK would answer by itself.
 func (l *link) receiving(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		if method != "roots/list" {
+		k := asksFor[method]
+		if k == "" || k != askRoots && l.u.config.Questions.allows(k) {
 			return next(ctx, method, req)
 		}
-		ctx, end, err := l.whose(ctx, takeOrigin(req.GetParams().GetMeta()))
+		of, end, err := l.whose(ctx, takeOrigin(req.GetParams().GetMeta()))
+		if !l.u.config.Questions.allows(k) {
+			if err == nil {
+				ctx = of
+				defer end()
+			}
+			return nil, asJSONRPC(l.permit(ctx, k))
+		}
 		if err != nil {
 			return &mcp.ListRootsResult{Roots: []*mcp.Root{}}, nil
 		}
 		defer end()
-		out, err := l.roots(ctx)
+		out, err := l.roots(of)
 		if err != nil {
 			return nil, asJSONRPC(err)
 		}

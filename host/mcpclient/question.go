@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/host/internal/mcpwire"
 	"github.com/toolhost/toolhost/internal/mcpjson"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -44,6 +45,9 @@ func (l *link) answer(call *openCall, requests map[string]inputRequest) (mcp.Inp
 }
 
 func (l *link) question(ctx context.Context, r inputRequest) (mcp.InputResponse, error) {
+	if err := l.permit(ctx, asksFor[r.Method]); err != nil {
+		return nil, err
+	}
 	switch r.Method {
 	case "elicitation/create":
 		p, err := elicitation(r.Params)
@@ -92,11 +96,10 @@ func isPage(text string) bool {
 }
 
 // ask runs f, which puts a question to a person or a model, within the bounds.
-func ask[R any](ctx context.Context, l *link, f func(context.Context) (R, error)) (R, error) {
+func ask[R any](ctx context.Context, l *link, f func(context.Context) (*R, error)) (*R, error) {
 	defer l.asking.Add(-1)
 	if n := l.asking.Add(1); n > maxQuestions {
-		var none R
-		return none, tool.Errorf(tool.CodeResourceExhausted,
+		return nil, tool.Errorf(tool.CodeResourceExhausted,
 			"%d questions of the MCP server %s wait for answers", n-1, l.u.config.Name)
 	}
 	ctx, stop := context.WithTimeout(ctx, questionTime)
@@ -111,10 +114,25 @@ func (l *link) unanswered(kind string) error {
 		Of("", l.u.config.Name).Try("call again with all that the tool needs as arguments")
 }
 
-func (l *link) elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+func (l *link) elicit(ctx context.Context, p *mcp.ElicitParams) (out *mcp.ElicitResult, err error) {
+	recorded := false
+	defer func() {
+		if action := ""; !recorded {
+			if out != nil {
+				action = out.Action
+			}
+			chain.TraceFrom(ctx).Asked(string(askElicitation), action, err)
+		}
+	}()
 	if p.URL != "" && !isPage(p.URL) {
 		return nil, l.unreadable(errors.New("only http and https pages can be opened"))
 	}
+	if err := l.plain(p); err != nil {
+		return nil, err
+	}
+	said := *p
+	said.Message, said.Meta = l.asks(p.Message), l.named(p.Meta)
+	p = &said
 	if to := mcpwire.PeerFrom(ctx); to != nil {
 		return ask(ctx, l, func(ctx context.Context) (*mcp.ElicitResult, error) { return to.Elicit(ctx, p) })
 	}
@@ -126,8 +144,9 @@ func (l *link) elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResu
 	if err != nil || p.RequestedSchema == nil {
 		schema = nil
 	}
+	recorded = true // by the host's own steps
 	return ask(ctx, l, func(ctx context.Context) (*mcp.ElicitResult, error) {
-		answer, err := asker(ctx, tool.Question{Message: p.Message, Schema: schema})
+		answer, err := asker(ctx, tool.Question{Message: p.Message, Schema: schema, Plugin: l.u.config.Name})
 		if err != nil {
 			return nil, err
 		}
@@ -146,11 +165,18 @@ func (l *link) elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResu
 
 func (l *link) sample(
 	ctx context.Context, p *mcp.CreateMessageWithToolsParams,
-) (*mcp.CreateMessageWithToolsResult, error) {
+) (_ *mcp.CreateMessageWithToolsResult, err error) {
+	defer func() { chain.TraceFrom(ctx).Asked(string(askSampling), string(tool.Accept), err) }()
 	to := mcpwire.PeerFrom(ctx)
 	if to == nil {
 		return nil, l.unanswered("an answer of a model")
 	}
+	if err := l.plain(p); err != nil {
+		return nil, err
+	}
+	said := *p
+	said.SystemPrompt, said.Meta = l.asks(p.SystemPrompt), l.named(p.Meta)
+	p = &said
 	return ask(ctx, l, func(ctx context.Context) (*mcp.CreateMessageWithToolsResult, error) {
 		return to.CreateMessage(ctx, p)
 	})
@@ -164,6 +190,7 @@ func (l *link) roots(ctx context.Context) (*mcp.ListRootsResult, error) {
 		return none, nil
 	}
 	out, err := ask(ctx, l, to.ListRoots)
+	chain.TraceFrom(ctx).Asked(string(askRoots), string(tool.Accept), err)
 	if tool.CodeOf(err) == tool.CodeUnsupported {
 		return none, nil
 	}

@@ -64,11 +64,26 @@ type Config struct {
 	// Include and Exclude choose among the server's tools by the names that the server gives
 	// them: patterns as of [path.Match], of which * and ? match a / too. Default: all.
 	Include, Exclude []string
+	// Questions are the kinds of questions that the server may ask during a call.
+	Questions Questions
 	// Safety returns the level that the operator accepted for a tool, by the name that the
 	// server gives it; [tool.Unset]: none was, and the tool counts as dangerous and as not
 	// idempotent. Nil: none was for any. What the server says of itself decides nothing; see
 	// [Proposed].
 	Safety func(toolName string) tool.Safety
+}
+
+// Questions says which kinds of questions a server may ask of whoever makes a call. The zero value
+// lets it ask persons, and for roots.
+type Questions struct {
+	NoElicitation bool // questions to the person are refused
+	Sampling      bool // it may use the model of the client that makes the call
+	NoRoots       bool // it is not told the roots of the client
+}
+
+// allows reports whether a kind may be asked.
+func (q Questions) allows(k questionKind) bool {
+	return k == askElicitation && !q.NoElicitation || k == askSampling && q.Sampling || k == askRoots && !q.NoRoots
 }
 
 // Upstream is an MCP server as a source of tools: a [plugin.Connector]. What else the server

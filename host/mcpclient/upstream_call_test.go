@@ -291,7 +291,7 @@ func TestQuestions(t *testing.T) {
 		if !strings.Contains(got, `"a":"ann"`) {
 			t.Errorf("ask: %s", got)
 		}
-		if q := <-p.asked; !strings.HasPrefix(q, "which? ") ||
+		if q := <-p.asked; !strings.HasPrefix(q, "MCP server srv asks: which? ") ||
 			!strings.HasSuffix(q, `{"type":"object","properties":{"z":{"type":"string"},"a":{"type":"string"}}}`) {
 			t.Errorf("the question was %s", q)
 		}
@@ -306,7 +306,7 @@ func TestQuestions(t *testing.T) {
 
 		// Whoever is not an MCP client answers forms.
 		asker := tool.WithAsker(ctx, func(_ context.Context, q tool.Question) (tool.Answer, error) {
-			if q.Message != "which?" || !strings.Contains(string(q.Schema), `"z"`) {
+			if q.Message != "MCP server srv asks: which?" || q.Plugin != "srv" || !strings.Contains(string(q.Schema), `"z"`) {
 				t.Errorf("%+v", q)
 			}
 			return tool.Answer{Action: tool.Accept, Content: json.RawMessage(`{"a":"typed"}`)}, nil

@@ -77,7 +77,7 @@ func within(t testing.TB) context.Context {
 // upstream returns an upstream on stdio.
 func upstream(t testing.TB, change func(*Config)) *Upstream {
 	t.Helper()
-	config := Config{Name: "srv", Command: "server"}
+	config := Config{Name: "srv", Command: "server", Questions: Questions{Sampling: true}}
 	if change != nil {
 		change(&config)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/excerpt"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -42,7 +43,7 @@ func approveByClient(ctx context.Context, r policy.Request) (policy.Decision, er
 	if r.Plugin != "" {
 		message += " of " + sanitize.Line(r.Plugin, 200)
 	}
-	message += " to run?\n\nArguments:\n" + shownArguments(r.Call.Arguments)
+	message += " to run?\n\n" + shownArguments(r.Call.Arguments)
 	if r.Preview != nil {
 		res, err := r.Preview(ctx)
 		switch {
@@ -80,16 +81,24 @@ func (c *clientSession) name() string {
 // cannotAsk is an error that is [policy.ErrCannotAsk].
 func cannotAsk(why string) error { return fmt.Errorf("%s: %w", why, policy.ErrCannotAsk) }
 
-// shownArguments returns arguments for a person: indented, with nothing hidden.
+// shownArguments returns arguments for a person: indented, with nothing hidden, and with what is
+// missing said before them.
 func shownArguments(args json.RawMessage) string {
+	const head = "Arguments:\n"
 	if len(args) == 0 {
-		return "{}"
+		return head + "{}"
 	}
 	var b bytes.Buffer
-	if json.Indent(&b, args, "", "  ") != nil {
-		return bounded(sanitize.Text(string(args)), maxShownArguments)
+	if len(args) <= maxShownArguments && json.Indent(&b, args, "", "  ") == nil {
+		if text := sanitize.Text(b.String()); len(text) <= maxShownArguments {
+			return head + text
+		}
 	}
-	return bounded(sanitize.Text(b.String()), maxShownArguments)
+	text, missing := excerpt.Of(args, maxShownArguments)
+	if missing != "" {
+		missing += "\n\n"
+	}
+	return missing + head + text
 }
 
 // bounded returns at most limit bytes of s, and says what is missing.

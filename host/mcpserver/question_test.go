@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -92,6 +93,23 @@ func TestClientApproves(t *testing.T) {
 			if got := record.last(); got.Approver != "client tester" {
 				t.Errorf("the record says that %q decided", got.Approver)
 			}
+		}
+	})
+}
+
+// What of the arguments a client is not shown is said before them, and hides none of the others.
+func TestClientSeesEachArgument(t *testing.T) {
+	t.Parallel()
+	everyWay(t, func(t *testing.T, w way) {
+		ran, seen := make(chan string, 1), make(chan *mcp.ElicitParams, 1)
+		h := newHost(t)
+		require.NoError(t, h.Register(dangerous("t.rm", ran)))
+		s := serve(t, h, mcpserver.Options{}, host.WithApprover(mcpserver.ClientApprover()))
+		call(t, w.connect(t, s, answers("decline", seen)), "t_rm", `{"f":"`+strings.Repeat("x", 9000)+`","recursive":true}`)
+		asked := (<-seen).Message
+		if !strings.HasPrefix(asked, "Allow t.rm to run?\n\n4910 bytes of arguments are not shown, of: f\n\nArguments:\n{\n  \"f\": \"xxx") ||
+			!strings.Contains(asked, "x…,\n  \"recursive\": true\n}") {
+			t.Errorf("the question is %q", asked)
 		}
 	})
 }
@@ -352,9 +370,11 @@ func TestEndsWhileParked(t *testing.T) {
 		}
 		close(end)
 		synctest.Wait()
-		if got := record.last(); got.Event != audit.End {
-			t.Errorf("the record says %+v", got)
+		record.mu.Lock() // the question, which no one answered, may be on record after the end
+		if !slices.ContainsFunc(record.all, func(r audit.Record) bool { return r.Event == audit.End }) {
+			t.Errorf("the record says %+v", record.all)
 		}
+		record.mu.Unlock()
 		again := &mcp.CallToolParams{
 			Name: "t_careless", Arguments: json.RawMessage(`{}`), RequestState: asked.RequestState, InputResponses: yes("q1"),
 		}

@@ -36,7 +36,7 @@ func mountedAs(t testing.TB, h *host.Host, value string, names ...string) func()
 	for _, name := range names {
 		u := require.Must(mcpclient.New(mcpclient.Config{
 			Name: name, Command: self, Env: []string{mountedVariable + "=" + value},
-			Safety: func(string) tool.Safety { return tool.Safe },
+			Safety: func(string) tool.Safety { return tool.Safe }, Questions: mcpclient.Questions{Sampling: true},
 		}))(t)
 		u.StartWith(func(ctx context.Context) error { return h.StartPlugin(ctx, name) })
 		require.Must(h.Mount(context.Background(), plugin.Server{Name: name, Connector: u, Identity: name}))(t)

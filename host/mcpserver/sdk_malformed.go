@@ -16,15 +16,15 @@ const unbatched = "2025-06-18"
 // refusal is what the sender of a text is told that is neither a message nor, if the revision of the
 // protocol has them, a batch; nil: it is. The SDK ends a connection there, or answers without JSON.
 func refusal(text []byte, messages []jsonrpc.Message, err error, version string) []byte {
-	var batch mcpline.BatchError
+	var malformed mcpline.Malformed
 	switch {
 	case err != nil && !json.Valid(text):
 		return errorWithoutID(jsonrpc.CodeParseError, "it is not JSON: send one JSON-RPC message, as UTF-8")
 	case mcpline.FirstByte(text) == '[' && version >= unbatched:
 		return errorWithoutID(jsonrpc.CodeInvalidRequest, "there are no batches from revision "+unbatched+" on: "+
 			"send each message by itself")
-	case errors.As(err, &batch):
-		return errorWithoutID(jsonrpc.CodeInvalidRequest, batch.Error())
+	case errors.As(err, &malformed):
+		return errorWithoutID(jsonrpc.CodeInvalidRequest, malformed.Error())
 	case err != nil || slices.ContainsFunc(messages, saysNothing):
 		return errorWithoutID(jsonrpc.CodeInvalidRequest,
 			`it is not a JSON-RPC message: send an object with "jsonrpc": "2.0", a method and, for a request, an id`)

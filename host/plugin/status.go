@@ -67,6 +67,9 @@ type Status struct {
 	// WantsMore is what it declares and the operator has not accepted, so that it runs without.
 	// Nil: nothing.
 	WantsMore *WantsMore `json:"wants_more,omitempty"`
+	// Changed are the tools that are not as they were when the operator gave them a level, and are
+	// dangerous until he accepts that. Nil: none.
+	Changed []ChangedTool `json:"changed,omitempty"`
 	// Signature says how its file is signed. Nil: signatures do not count, it has not
 	// described itself since they do, or it is refused.
 	Signature *Signature `json:"signature,omitempty"`
@@ -96,6 +99,15 @@ type WantsMore struct {
 	Changes tool.NeedsChanges `json:"changes"`
 	Text    string            `json:"text"`   // Changes on one line, fit to be shown
 	Accept  string            `json:"accept"` // the command that accepts them
+}
+
+// ChangedTool is a tool whose definition has changed since the operator gave it a level.
+type ChangedTool struct {
+	Tool  string      `json:"tool"`  // as its plugin calls it
+	Level tool.Safety `json:"level"` // that it was given
+	Text  string      `json:"text"`  // what has changed, on one line, fit to be shown
+	// Definition is the definition as it is now: JSON with sorted keys, or its digest.
+	Definition string `json:"definition"`
 }
 
 // Signature is how a plugin's file is signed. The zero value: it is not.

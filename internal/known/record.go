@@ -46,6 +46,8 @@ type Record struct {
 	Needs *tool.Needs `json:"needs,omitempty"`
 	// Enforced is what of its sandbox no start may do without; nil: it has not run.
 	Enforced *sandbox.Enforced `json:"enforced,omitempty"`
+	// Levels has the definitions of tools for which the operator gave levels, by [LevelKey].
+	Levels map[string]string `json:"levels,omitempty"`
 	// Path is its file's, and Kept are the binaries that served last, of which there are copies,
 	// the newest first.
 	Path string   `json:"path,omitempty"`
@@ -73,7 +75,7 @@ type Rollback struct {
 
 // isEmpty reports whether nothing is known.
 func (r Record) isEmpty() bool {
-	return len(r.Names) == 0 && !r.Ran && r.Enforced == nil && len(r.Kept) == 0 && r.Rollback == nil &&
+	return len(r.Names) == 0 && len(r.Levels) == 0 && !r.Ran && r.Enforced == nil && len(r.Kept) == 0 && r.Rollback == nil &&
 		!r.Disabled && !r.Enabled
 }
 

@@ -133,6 +133,14 @@ func (d Difference) changes() string {
 	return strings.Join(texts, "; ")
 }
 
+// Changed returns what differs between two definitions of a tool, as [Tools] has them, on one line
+// that is fit to be shown.
+func Changed(name, was, is string) string {
+	var d Difference
+	d.Changes, d.More = changesOf(map[string]string{name: was}, map[string]string{name: is})
+	return d.changes()
+}
+
 // changesOf returns what differs between definitions by name, the first of them, and how many
 // more there are.
 func changesOf(was, is map[string]string) (changes []Change, more int) {

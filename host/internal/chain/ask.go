@@ -89,8 +89,14 @@ func askingFrom(ctx context.Context) *asking {
 	return a
 }
 
-// put asks the caller. It is the [tool.Asker] of a tool.
+// put asks the caller, and puts that on record. It is the [tool.Asker] of a tool.
 func (a *asking) put(ctx context.Context, q tool.Question) (tool.Answer, error) {
+	answer, err := a.answered(ctx, q)
+	TraceFrom(a.Context).Asked("elicitation", string(answer.Action), err)
+	return answer, err
+}
+
+func (a *asking) answered(ctx context.Context, q tool.Question) (tool.Answer, error) {
 	judge, err := a.admit(&q)
 	if err != nil {
 		return tool.Answer{}, err
@@ -141,7 +147,9 @@ func (a *asking) admit(q *tool.Question) (*schema.Schema, error) {
 			return nil, a.refuse(tool.CodeInvalidArguments, "its schema cannot be used: %w", err)
 		}
 	}
-	if !attached {
+	if !attached && q.Plugin != "" { // a mounted server's connection, which says who asks
+		q.Tool = a.limits.Tool
+	} else if !attached {
 		q.Tool, q.Plugin = a.limits.Tool, a.limits.Plugin
 		who := "Tool " + q.Tool
 		if q.Plugin != "" {

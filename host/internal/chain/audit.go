@@ -33,6 +33,7 @@ func (a *Audit) End() Middleware {
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
 			t := traceOf(ctx)
+			t.audit, t.call = a, call.ID
 			res, err := next(ctx, call)
 			r := record(audit.End, t, call)
 			if arguments {
@@ -113,17 +114,46 @@ func (a *Audit) write(r audit.Record) (err error) {
 
 // record returns the record of a call so far, without its arguments.
 func record(event string, t *Trace, call tool.Call) audit.Record {
+	r := t.record(event, call.ID, call.Name)
+	r.Attempts, r.Decision, r.Approver = t.Attempts, t.Decision, t.ApprovedBy
+	return r
+}
+
+// record returns what does not change any more while the tool runs.
+func (t *Trace) record(event, id, name string) audit.Record {
 	caller := t.caller()
 	r := audit.Record{
-		Event: event, Call: call.ID, Tool: call.Name,
+		Event: event, Call: id, Tool: name,
 		Caller: caller.Name, Account: caller.Account, Via: caller.Via, Client: caller.Client, Session: caller.Session,
-		Plugin: t.Plugin, Definition: t.Digest, Attempts: t.Attempts,
-		Decision: t.Decision, Approver: t.ApprovedBy,
+		Plugin: t.Plugin, Definition: t.Digest,
 	}
 	if t.Definition != nil {
 		r.Tool = t.Definition.Name
 	}
 	return r
+}
+
+// Refused is the outcome of a question that did not reach the caller, or that he could not answer.
+const Refused = "refused"
+
+// Asked puts on record that the call has asked its caller: a kind of question and its outcome, a
+// [tool.Action] or [Refused], and nothing of what was asked and answered. It may be called from any
+// goroutine while the tool runs; of a nil Trace, nothing is on record.
+func (t *Trace) Asked(kind, outcome string, err error) {
+	if t == nil || t.audit == nil {
+		return
+	}
+	switch {
+	case tool.CodeOf(err) == tool.CodeCanceled, tool.CodeOf(err) == tool.CodeDeadlineExceeded, outcome == "" && err == nil:
+		outcome = string(tool.Cancel)
+	case err != nil:
+		outcome = Refused
+	}
+	r := t.record(audit.Question, t.call, "")
+	r.Time, r.Message, r.Decision = t.now(), kind, outcome
+	if err := t.audit.write(r); err != nil {
+		t.audit.OnError(fmt.Errorf("a question of call %s of tool %s is not on record: %w", r.Call, r.Tool, err))
+	}
 }
 
 // describe adds the arguments given to the tool, and those the caller asked for

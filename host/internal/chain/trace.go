@@ -56,6 +56,9 @@ type Trace struct {
 	// Once is set by a provider that has handed the call on to what outlives it: [Retry] does not
 	// repeat it.
 	Once bool
+	// audit and call are where the call is on record, and its ID there; nil: it is not.
+	audit *Audit
+	call  string
 	// held are the slots of which the attempt has one; nil: it has none, or has given it back.
 	held *Slots
 	// Streamed has the text that a function of this process streams.

@@ -122,9 +122,9 @@ func (c *Conn) begin(messages []jsonrpc.Message) error {
 		case !ok || !r.IsCall():
 			continue
 		case ids[r.ID] != nil:
-			return BatchError(fmt.Sprintf("the batch has two requests with the ID %v", r.ID.Raw()))
+			return Malformed(fmt.Sprintf("the batch has two requests with the ID %v", r.ID.Raw()))
 		case c.batches[r.ID] != nil:
-			return BatchError(fmt.Sprintf("the ID %v of a request in the batch is in use", r.ID.Raw()))
+			return Malformed(fmt.Sprintf("the ID %v of a request in the batch is in use", r.ID.Raw()))
 		}
 		ids[r.ID] = b
 	}

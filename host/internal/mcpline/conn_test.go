@@ -18,7 +18,8 @@ func TestMessagesAreTheSDKs(t *testing.T) {
 	for _, text := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{"n":9007199254740993,"s":"\u00e9<>"}}}`,
 		`{"jsonrpc":"2.0","id":"a<b","method":"ping"}`,
-		`{"jsonrpc":"2.0","id":1.5,"method":"ping","params":null}`,
+		`{"jsonrpc":"2.0","id":1.0,"method":"ping","params":null}`,
+		`{"jsonrpc":"2.0","id":-9007199254740991,"method":"p","params":{"a":{"b":1,"c":"\\\"b\":"},"d":[{"a":1},{"a":2}],"b":[]},"x":{"p":1}}`,
 		`{"jsonrpc":"2.0","method":"notifications/x","params":{"a":[1,{}]}}`,
 		`{"jsonrpc":"2.0","id":1,"method":""}`,
 		`{"jsonrpc":"2.0","id":1,"METHOD":"ping","method":"pong","Params":{}}`,
@@ -73,6 +74,27 @@ func TestMessagesAreTheSDKs(t *testing.T) {
 	line, err := Encode(&jsonrpc.Request{Method: "x", Params: json.RawMessage("{\n \"a\": \"\\n\"\r\n}")})
 	if err != nil || strings.ContainsAny(string(line), "\r\n") {
 		t.Errorf("a message of several lines is %q (%v)", line, err)
+	}
+}
+
+// Programs do not agree on which member or ID these messages have.
+func TestMessagesThatAreTwoAreNone(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"jsonrpc":"2.0","id":1.5,"method":"ping"}`:                                               "an integer",
+		`{"jsonrpc":"2.0","id":9223372036854775808,"method":"ping"}`:                               "an integer",
+		`{"jsonrpc":"2.0","id":-9007199254740993,"method":"ping"}`:                                 "an integer",
+		`{"jsonrpc":"2.0","id":1e300,"method":"ping"}`:                                             "an integer",
+		`{"jsonrpc":"2.0","id":1,"method":"ping","method":"x"}`:                                    `"method" is twice`,
+		`{"jsonrpc":"2.0","id":1,"m\u0065thod":"ping","method":"x"}`:                               `"method" is twice`,
+		`{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}`:                                          `"id" is twice`,
+		`{"jsonrpc":"2.0","method":"x","params":{},"params":{}}`:                                   `"params" is twice`,
+		`{"jsonrpc":"2.0","params":{"name":"a","name":"b"},"method":"x"}`:                          `"name" is twice`,
+		`{"jsonrpc":"2.0","method":"x","params":{"name":"a","arguments":{"x":[{}]}, "name" :"b"}}`: `"name" is twice`,
+	} {
+		if m, err := Decode([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, %v, want %s", text, m, err, want)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	fast "github.com/segmentio/encoding/json"
@@ -65,6 +66,53 @@ type message struct {
 	Error   *jsonrpc.Error  `json:"error"`
 }
 
+// maxID is the largest number that is an ID: programs take others for the next one that a float64 has.
+const maxID = 1<<53 - 1
+
+// doubled finds a member that is twice in a message, or in its params, which are JSON. Which of the
+// two counts is not the same in all programs.
+func doubled(message []byte) (name string, twice bool) {
+	var seen [3]map[string]bool // by how deep objects are in each other
+	depth, key, params := 0, false, false
+	for i := 0; i < len(message); i++ {
+		switch message[i] {
+		case '{':
+			depth++
+			if key = depth == 1 || depth == 2 && params; key {
+				seen[depth] = map[string]bool{}
+			}
+		case '[':
+			depth++
+			key = false
+		case '}', ']':
+			depth--
+			key = false
+		case ',':
+			key = depth == 1 || depth == 2 && params && seen[2] != nil
+		case '"':
+			end := i + 1
+			for message[end] != '"' {
+				if message[end] == '\\' {
+					end++
+				}
+				end++
+			}
+			if key {
+				_ = json.Unmarshal(message[i:end+1], &name)
+				if seen[depth][name] {
+					return name, true
+				}
+				seen[depth][name], key = true, false
+				if depth == 1 {
+					params, seen[2] = name == "params", nil
+				}
+			}
+			i = end
+		}
+	}
+	return "", false
+}
+
 // Decode decodes a message, whose parts stay where they are.
 func Decode(data []byte) (jsonrpc.Message, error) {
 	var m message
@@ -74,11 +122,17 @@ func Decode(data []byte) (jsonrpc.Message, error) {
 	if m.Version != "2.0" {
 		return nil, fmt.Errorf("the version of JSON-RPC is %.20q, not 2.0", m.Version)
 	}
+	if n, ok := m.ID.(float64); ok && (n != math.Trunc(n) || math.Abs(n) > maxID) {
+		return nil, Malformed("the id of a message is a text, or an integer of at most 2^53-1")
+	}
 	id, err := jsonrpc.MakeID(m.ID)
 	if err != nil {
 		return nil, err
 	}
 	if m.Method != nil {
+		if name, twice := doubled(data); twice {
+			return nil, Malformed(fmt.Sprintf("the member %.100q is twice in a message", name))
+		}
 		r := &jsonrpc.Request{ID: id, Params: m.Params}
 		return r, unmarshal(m.Method, &r.Method)
 	}
@@ -92,10 +146,11 @@ func Decode(data []byte) (jsonrpc.Message, error) {
 	return r, nil
 }
 
-// BatchError says what is wrong with a batch as such.
-type BatchError string
+// Malformed says what is wrong with a batch as such, or with a message that its sender may take for
+// another one than it is here.
+type Malformed string
 
-func (e BatchError) Error() string { return string(e) }
+func (e Malformed) Error() string { return string(e) }
 
 // DecodeAll returns the messages of a text: one, or those of a batch.
 func DecodeAll(text []byte) (messages []jsonrpc.Message, err error) {
@@ -106,7 +161,7 @@ func DecodeAll(text []byte) (messages []jsonrpc.Message, err error) {
 			return nil, err
 		}
 		if len(all) == 0 {
-			return nil, BatchError("the batch is empty")
+			return nil, Malformed("the batch is empty")
 		}
 	}
 	for _, one := range all {

@@ -63,6 +63,9 @@ func inShort(owner string, err error) error {
 func (r *Roster) publish(sources []*source, sets []Set) (faults []error, freed bool) {
 	faults, freed, named := r.put(sources, sets)
 	r.record(named)
+	for i, s := range sources {
+		r.keepLevels(s, sets[i].Entries)
+	}
 	return faults, freed
 }
 

@@ -43,6 +43,9 @@ type Listing struct {
 	Keeper Keeper
 	// Settings are the plugin's; nil: the owner is not a plugin.
 	Settings *plugin.Settings
+	// Given returns the definition for which the operator gave a level, by its key in the book; empty: none
+	// yet. Nil: levels are not kept of the owner's tools.
+	Given func(key string) (definition string)
 	// Changed is called when a call fails because its tool's definition has changed;
 	// nil: definitions do not change between listings.
 	Changed func()
@@ -63,6 +66,9 @@ type Entry interface {
 	Name() string
 	// ClaimedName is what its owner calls it.
 	ClaimedName() string
+	// Given returns the tool as its owner defined it, and the level that the operator gave it; unset:
+	// none.
+	Given() (*tool.Definition, tool.Safety)
 }
 
 // Set is all that an owner has.

@@ -177,6 +177,7 @@ func (s *source) describe(said listing) Listing {
 	if about, ok := s.plugin.Description(); ok && slices.Contains(about.Features, wire.FeatureSessions) {
 		out.Keeper = s.plugin
 	}
+	out.Given = func(key string) string { return s.member.roster.book.Of(s.key).Levels[key] }
 	out.Changed = func() { s.refreshOrLog() }
 	return out
 }

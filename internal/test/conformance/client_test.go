@@ -47,6 +47,7 @@ func beClient(scenario, url string) error {
 	}
 	config := mcpclient.Config{
 		Name: mounted, URL: url, Safety: func(string) tool.Safety { return tool.Safe },
+		Questions: mcpclient.Questions{Sampling: true},
 	}
 	if strings.HasPrefix(scenario, "auth/") {
 		dir, err := os.MkdirTemp("", "th-")

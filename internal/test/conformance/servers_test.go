@@ -15,12 +15,13 @@ import (
 func (w *world) mount(servers map[string][]string) string {
 	w.t.Helper()
 	type entry struct {
-		Command string   `json:"command"`
-		Args    []string `json:"args"`
+		Command   string          `json:"command"`
+		Args      []string        `json:"args"`
+		Questions map[string]bool `json:"questions"`
 	}
 	entries := map[string]entry{}
 	for name, words := range servers {
-		entries[name] = entry{words[0], words[1:]}
+		entries[name] = entry{words[0], words[1:], map[string]bool{"sampling": true}}
 	}
 	text, err := json.Marshal(map[string]any{"mcpServers": entries})
 	if err != nil {

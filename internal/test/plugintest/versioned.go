@@ -18,7 +18,7 @@ import (
 // Deploy puts a plugin into a directory in one step, in place of what has its name. It
 // is of the mode [Versioned] and of a version: one with "broken" in it does not start,
 // one with "more" has another tool, one with "worded" defines the first tool by its
-// version, one with "keeps" says that it keeps sessions, one with "raw" serves nothing and says
+// version, one with "harms" says that it is dangerous, one with "keeps" says that it keeps sessions, one with "raw" serves nothing and says
 // what pluginsdk would not. JSON after a space is what it declares to need, in addition to what a
 // script needs that runs a program of this test.
 func Deploy(t testing.TB, dir, name, version string) {
@@ -71,6 +71,9 @@ func beVersioned() {
 	}
 	if strings.Contains(version, "worded") {
 		tools[0].Description += " It is version " + version + "."
+	}
+	if strings.Contains(version, "harms") {
+		tools[0].Safety = tool.Dangerous
 	}
 	if strings.Contains(version, "more") {
 		tools = append(tools, pluginsdk.Func("versioned.more", "Is new.", func(context.Context, none) (string, error) { return version, nil }, pluginsdk.Safe()))

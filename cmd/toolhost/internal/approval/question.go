@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/excerpt"
 	"github.com/toolhost/toolhost/internal/redact"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -20,6 +21,7 @@ import (
 const (
 	maxArguments = 64 << 10
 	maxPreview   = 256 << 10
+	maxOmitted   = 4 << 10
 	maxText      = 256 // each other text
 )
 
@@ -51,11 +53,11 @@ type Question struct {
 	// Call is the call's ID, as the audit log has it.
 	Call string `json:"call,omitempty"`
 	// Arguments are those with which the call runs if it is approved, with sensitive values
-	// replaced. If they are larger than 64 KiB, it is nil: Begins has the beginning of the text,
-	// and Omitted the number of bytes that are missing.
+	// replaced. If they are larger than 64 KiB, it is nil: Begins has the beginning of each of them,
+	// and Omitted says how many bytes are missing, and of which.
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Begins    string          `json:"arguments_begin,omitempty"`
-	Omitted   int             `json:"arguments_omitted,omitempty"`
+	Omitted   string          `json:"arguments_omitted,omitempty"`
 	// Digest is that of the arguments, as in the audit log.
 	Digest string    `json:"arguments_digest"`
 	Since  time.Time `json:"since"`
@@ -96,11 +98,11 @@ func Describe(ctx context.Context, r policy.Request) (q Question, fails bool) {
 
 // describe sets what the question says of the arguments.
 func (q *Question) describe(args string, sensitive []string) {
-	text, size := []byte(args), len(args)
+	text := []byte(args)
 	q.Digest = audit.Digest(text)
 	if len(sensitive) > 0 && json.Valid(text) {
 		hides := func(key string) bool { return redact.Among(sensitive, key) }
-		if kept, digest := redact.Values(text, hides, maxArguments+1); digest != "" {
+		if kept, digest := redact.Values(text, hides, 2*len(text)+maxArguments); digest != "" {
 			text, q.Digest = kept, digest
 		}
 	}
@@ -108,8 +110,7 @@ func (q *Question) describe(args string, sensitive []string) {
 		q.Arguments = text
 		return
 	}
-	q.Begins = clip(string(text), maxArguments)
-	q.Omitted = max(1, size-len(q.Begins))
+	q.Begins, q.Omitted = excerpt.Of(text, maxArguments)
 }
 
 // bound makes all texts printable and short enough, whoever wrote them.
@@ -125,7 +126,8 @@ func (q *Question) bound() {
 	if len(q.Arguments) > maxArguments || q.Arguments != nil && !json.Valid(q.Arguments) {
 		q.Arguments = nil
 	}
-	q.Begins = clip(q.Begins, maxArguments)
+	q.Begins = clip(q.Begins, 3*maxArguments)
+	q.Omitted = sanitize.Line(q.Omitted, maxOmitted)
 }
 
 // clip returns at most limit bytes of a text.

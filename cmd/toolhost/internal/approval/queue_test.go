@@ -134,12 +134,13 @@ func TestQuestionAsOperatorsSeeIt(t *testing.T) {
 	if one.Client != `strange\x1b[2J` || len(one.Description) > 300 || one.Via != "mcp" || one.Session != "s1" || one.Call != "c1" || one.Safety != "dangerous" {
 		t.Errorf("the question is %+v", one)
 	}
-	r = request("agent", `{"path":"`+strings.Repeat("ä", maxArguments)+`"}`)
+	r = request("agent", `{"token":"secret","path":"`+strings.Repeat("ä", maxArguments)+`","force":true}`)
 	r.Preview = func(context.Context) (tool.Result, error) { return tool.Text(strings.Repeat("é", maxPreview)), nil }
 	long, _ := asked(t.Context(), t, q, r)
 	one, _ = q.Get(long.ID)
-	if one.Arguments != nil || len(one.Begins) > maxArguments || one.Omitted != len(r.Call.Arguments)-len(one.Begins) {
-		t.Errorf("of long arguments there are %d bytes, and %d missing", len(one.Begins), one.Omitted)
+	if one.Arguments != nil || len(one.Begins) > maxArguments+100 || one.Omitted != "65555 bytes of arguments are not shown, of: path" ||
+		!strings.Contains(one.Begins, `"force": true`) || strings.Contains(one.Begins, "secret") {
+		t.Errorf("of long arguments there are %d bytes, and missing are %q", len(one.Begins), one.Omitted)
 	}
 	if len(one.Preview) > maxPreview+100 || !strings.HasSuffix(one.Preview, "é\n(the rest is not shown)") {
 		t.Errorf("a long preview has %d bytes, and ends with %q", len(one.Preview), one.Preview[len(one.Preview)-40:])

@@ -38,9 +38,9 @@ type Caller struct {
 	// Names are the names of tools that its MCP clients get: alias gives those that every model takes, such as
 	// fs_read, and canonical the tools' own, such as fs.read. Calls take both.
 	Names Names `json:"names,omitempty" enum:"alias,canonical" default:"alias" example:"canonical"`
-	// Discovery is how its MCP clients and programs find tools: list shows them all; search shows two, tools.search,
-	// which finds tools by words, and tools.call, which calls them, for more tools than a model should see at once.
-	// Commands list all in either case.
+	// Discovery is how its MCP clients and programs find tools: list shows them all; search shows tools.search,
+	// which finds tools by words, tools.call, which calls them, and tools.read, which calls safe ones only, for more
+	// tools than a model should see at once. Commands list all in either case.
 	Discovery host.Discovery `json:"discovery,omitempty" enum:"list,search" default:"list" example:"search"`
 	// ResultLimit cuts the text of results to this many characters; 0 cuts nothing.
 	ResultLimit int `json:"result_limit" minimum:"0" maximum:"1073741824" example:"20000"`

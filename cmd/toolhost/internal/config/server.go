@@ -45,10 +45,23 @@ type Server struct {
 	// Exclude are tools not to mount although they are included. Default: none.
 	Exclude []string `json:"exclude,omitempty" is:"server_tool" example:"delete_*"`
 
+	// Questions are what the server may ask of whoever calls one of its tools.
+	Questions Questions `json:"questions"`
+
 	plugin.Settings `without:"arguments,config,carrier,previews,ask_timeout"` // which are of plugins alone
 
 	// Base is what relative paths are relative to, absolute. Default: empty, the workspace.
 	Base string `json:"-"`
+}
+
+// Questions are the kinds of questions that a server may ask.
+type Questions struct {
+	// Elicitation says whether the server may ask the person who uses it. The question says which server asks.
+	Elicitation bool `json:"elicitation" default:"true" example:"false"`
+	// Sampling says whether the server may have the model of the MCP client answer, at the client's cost.
+	Sampling bool `json:"sampling" default:"false" example:"true"`
+	// Roots says whether the server is told the directories that the MCP client works in.
+	Roots bool `json:"roots" default:"true" example:"false"`
 }
 
 // Transport is what a URL speaks.

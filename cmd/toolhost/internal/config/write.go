@@ -48,6 +48,9 @@ func (s Server) Lines(name string) []string {
 		add("transport", string(s.Transport))
 	}
 	block("oauth", s.OAuth.lines())
+	if q := s.Questions; q != (Questions{Elicitation: true, Roots: true}) {
+		add("questions", q)
+	}
 	if !s.Enabled {
 		add("enabled", false)
 	}

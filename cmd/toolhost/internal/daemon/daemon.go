@@ -248,6 +248,9 @@ func (d *daemon) applyPlugin(ctx context.Context, name string) error {
 	d.local.Host.SetHold(loaded.Hold)
 	d.current.Store(&inEffect{now.settings, loaded, now.identity})
 	defer d.queue.Revise()
+	if err := d.local.Host.SetOverrides(now.settings.Config.Overrides()); err != nil { // levels may be accepted
+		return err
+	}
 	if _, ok := loaded.Servers.Get(name); ok {
 		return d.local.Mounts.Sync(ctx, loaded.Servers)
 	}

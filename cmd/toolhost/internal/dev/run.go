@@ -254,9 +254,15 @@ func (r *runner) serving(began time.Time, pid int) {
 	}
 }
 
-// giveNeeds gives the plugin what it declares: its author is who would have to accept it.
+// giveNeeds gives the plugin what it declares, and its tools the levels that they were given: its
+// author is who would have to accept that.
 func (r *runner) giveNeeds(ctx context.Context) error {
 	status, ok := session.Status(r.host.Plugins(), r.project.Name)
+	if ok && len(status.Changed) > 0 {
+		if err := r.host.AcceptLevels(r.project.Name); err != nil {
+			return err
+		}
+	}
 	if !ok || status.WantsMore == nil {
 		return nil
 	}

@@ -42,6 +42,10 @@ func checkDaemon(ctx context.Context, p *patient) {
 		p.error(f, "see its log")
 	}
 	for _, s := range state.Plugins {
+		for _, t := range s.Changed {
+			p.warning(fmt.Sprintf("plugin %s has changed, and is dangerous and no longer %s: %s", s.Name, t.Level, t.Text),
+				"look at it, and: toolhost plugins enable "+s.Name)
+		}
 		switch s.State {
 		case plugin.Refused, plugin.Backoff, plugin.Quarantined:
 			if !told[s.Name] {

@@ -1,6 +1,8 @@
 package servers
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -78,6 +80,8 @@ func set(s *config.Server, key string, v hujson.ValueTrimmed) (known bool, err e
 		if yes, err = boolOf(v); err == nil {
 			s.Enabled = s.Enabled && yes == (key == "enabled")
 		}
+	case "questions":
+		err = setQuestions(s, v)
 	case "oauth", "auth":
 		err = setOAuth(s, v)
 	default:
@@ -95,6 +99,15 @@ func setTransport(s *config.Server, word string) error {
 		s.Transport = t
 	}
 	return nil
+}
+
+// setQuestions reads what toolhost.yaml has as mcp_servers.NAME.questions.
+func setQuestions(s *config.Server, v hujson.ValueTrimmed) error {
+	text := hujson.Value{Value: v}
+	text.Standardize()
+	d := json.NewDecoder(bytes.NewReader(text.Pack()))
+	d.DisallowUnknownFields()
+	return d.Decode(&s.Questions)
 }
 
 // setOAuth reads the client of a login, as Claude Code and Cursor write it.

@@ -160,6 +160,9 @@ func (n Named) upstream() mcpclient.Config {
 	c := mcpclient.Config{
 		Name: n.Name, Command: t.Command, Args: t.Args, Env: t.Env, Dir: t.Dir, URL: t.URL,
 		Include: n.Server.Include, Exclude: n.Server.Exclude,
+		Questions: mcpclient.Questions{
+			NoElicitation: !n.Server.Questions.Elicitation, Sampling: n.Server.Questions.Sampling, NoRoots: !n.Server.Questions.Roots,
+		},
 	}
 	if t.URL == "" {
 		return c
@@ -190,7 +193,7 @@ func (n Named) revision() string {
 	if n.Err != nil {
 		why = n.Err.Error()
 	}
-	text, err := json.Marshal([]any{n.Server.Identity(), n.Server.OAuth, n.Server.Settings, n.Target, n.Disabled, why})
+	text, err := json.Marshal([]any{n.Server.Identity(), n.Server.OAuth, n.Server.Questions, n.Server.Settings, n.Target, n.Disabled, why})
 	if err != nil {
 		panic("servers: " + err.Error()) // these types can be encoded
 	}

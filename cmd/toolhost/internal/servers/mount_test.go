@@ -30,6 +30,7 @@ func TestEveryKeyHasAnEffect(t *testing.T) {
 		"enabled": {program, "enabled: false"}, "namespace": {program, "namespace: \"off\""}, "sandbox": {program, "sandbox: {level: strict}"}, "idle_time": {program, "idle_time: 1h"},
 		"start_timeout": {program, "start_timeout: 2s"}, "call_timeout": {program, "call_timeout: 2s"}, "max_timeout": {program, "max_timeout: 2h"},
 		"limits": {program, "limits: {running: 1}"}, "restart": {program, "restart: {free: 5}"},
+		"questions": {program, "questions: {sampling: true}"},
 	}
 	var schema struct {
 		Defs struct {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/excerpt"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
@@ -55,7 +56,11 @@ func describe(r policy.Request) string {
 	if r.Via != "" { // else it is the person's own command
 		fmt.Fprintf(&b, "  caller:    %s\n", sanitize.Line(From(r.Caller, r.Via, r.Client), 300))
 	}
-	fmt.Fprintf(&b, "  arguments:\n%s\n", output.Indent(shownArguments(r.Call.Arguments), "    "))
+	text, missing := shownArguments(r.Call.Arguments)
+	if missing != "" {
+		fmt.Fprintf(&b, "  hidden:    %s\n", missing)
+	}
+	fmt.Fprintf(&b, "  arguments:\n%s\n", output.Indent(text, "    "))
 	return b.String()
 }
 
@@ -71,17 +76,16 @@ func From(caller, via, client string) string {
 	return from
 }
 
-// shownArguments returns the arguments as a person has to judge them. If they are cut, it says
-// so: the end may be what matters.
-func shownArguments(args []byte) string {
+// shownArguments returns the arguments as a person has to judge them, and what is to be said before
+// them: what is cut may be what matters.
+func shownArguments(args []byte) (text, missing string) {
 	if len(args) == 0 {
-		return "{}"
+		return "{}", ""
 	}
-	text, omitted := cut(output.PrettyJSON(args), maxArguments)
-	if omitted == 0 {
-		return text
+	if text, omitted := cut(output.PrettyJSON(args), maxArguments); omitted == 0 {
+		return text, ""
 	}
-	return fmt.Sprintf("%s\n(%d more characters are not shown)", text, omitted)
+	return excerpt.Of(args, maxArguments)
 }
 
 // cut returns at most limit characters of a text, and how many more it has.

@@ -57,9 +57,9 @@ Run it? [y/N] `)
 func TestQuestionShowsWhatIsHidden(t *testing.T) {
 	t.Parallel()
 	f := &fakeTerminal{Reader: strings.NewReader("n\n")}
-	_, _ = Approver{Terminal: f}.Approve(t.Context(), request(`{"path":"`+"\u202e\u009b2J"+`","content":"`+strings.Repeat("x", 3000)+`"}`))
+	_, _ = Approver{Terminal: f}.Approve(t.Context(), request(`{"path":"`+"\u202e\u009b2J"+`","content":"`+strings.Repeat("x", 3000)+`","force":true}`))
 	asked := f.String()
-	for _, want := range []string{`\u202e\u009b2J`, "more characters are not shown)"} {
+	for _, want := range []string{`\u202e\u009b2J`, "bytes of arguments are not shown, of: content\n  arguments:\n", `"force": true`} {
 		if !strings.Contains(asked, want) {
 			t.Errorf("it does not show %q but %s", want, asked)
 		}
@@ -67,7 +67,8 @@ func TestQuestionShowsWhatIsHidden(t *testing.T) {
 	if n := strings.Count(asked, "x"); n > maxArguments {
 		t.Errorf("it shows %d characters of the arguments, more than %d", n, maxArguments)
 	}
-	equal(t, "no arguments", shownArguments(nil), "{}")
+	none, _ := shownArguments(nil)
+	equal(t, "no arguments", none, "{}")
 }
 
 // What the plugin says of the call is shown, as its word, coloured as a diff where

@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -26,6 +27,8 @@ var tools = map[string]func(context.Context, string) (string, error){
 	"fail":   func(context.Context, string) (string, error) { return "", fmt.Errorf("the tool failed") },
 	"exit":   func(context.Context, string) (string, error) { os.Exit(3); return "", nil },
 	"hang":   func(context.Context, string) (string, error) { select {} },
+	"ask":    nil, // asks a person what its argument says, and returns the answer
+	"sample": nil, // asks a model
 	"flood": func(ctx context.Context, _ string) (string, error) {
 		line := bytes.Repeat([]byte("x"), 1<<20)
 		for ctx.Err() == nil {
@@ -35,6 +38,15 @@ var tools = map[string]func(context.Context, string) (string, error){
 		}
 		return "", ctx.Err()
 	},
+}
+
+func question(tool, about string) mcp.InputRequest {
+	if tool == "ask" {
+		return &mcp.ElicitParams{Message: about, RequestedSchema: json.RawMessage(`{"type":"object","properties":{}}`)}
+	}
+	return &mcp.CreateMessageWithToolsParams{MaxTokens: 5, SystemPrompt: "Be brief.", Messages: []*mcp.SamplingMessageV2{
+		{Role: "user", Content: []mcp.Content{&mcp.TextContent{Text: about}}},
+	}}
 }
 
 func main() {
@@ -57,7 +69,7 @@ func main() {
 	server := mcp.NewServer(&mcp.Implementation{Name: "mcpserver", Version: "1.2.3"}, nil)
 	for _, name := range flag.Args() {
 		run := tools[name]
-		if run == nil {
+		if _, known := tools[name]; !known {
 			fmt.Fprintln(os.Stderr, "mcpserver: no tool "+name)
 			os.Exit(2)
 		}
@@ -65,7 +77,14 @@ func main() {
 		mcp.AddTool(server, &mcp.Tool{
 			Name: name, Description: description,
 			Annotations: &mcp.ToolAnnotations{ReadOnlyHint: name == "echo", IdempotentHint: name == "echo", DestructiveHint: &no},
-		}, func(ctx context.Context, _ *mcp.CallToolRequest, in text) (*mcp.CallToolResult, any, error) {
+		}, func(ctx context.Context, req *mcp.CallToolRequest, in text) (*mcp.CallToolResult, any, error) {
+			if run == nil && req.Params.InputResponses == nil {
+				return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": question(name, in.Text)}}, nil, nil
+			}
+			if run == nil {
+				answer, err := json.Marshal(req.Params.InputResponses)
+				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(answer)}}}, nil, err
+			}
 			out, err := run(ctx, in.Text)
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: out}}}, nil, err
 		})

@@ -1,0 +1,74 @@
+package roster
+
+import (
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/known"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// A level that the operator gives a tool is given for its definition, that which was there first: the
+// book has it, so that a tool that is another one later does not keep what was given to the first.
+
+// KeepLevels notes the definitions of tools that got a level from the operator just now, and reads
+// what other processes have noted.
+func (r *Roster) KeepLevels(byOwner map[string][]Entry) {
+	for owner, entries := range byOwner {
+		r.mu.Lock()
+		m := r.members[owner]
+		r.mu.Unlock()
+		if m == nil {
+			continue
+		}
+		if s := m.now().source; s != nil {
+			r.keepLevels(s, entries)
+		}
+	}
+}
+
+// Reread reads what other processes have noted in the book.
+func (r *Roster) Reread() { r.reread() }
+
+func (r *Roster) keepLevels(s *source, entries []Entry) {
+	if s.isAttached() {
+		return
+	}
+	before, fresh := r.book.Of(s.key).Levels, map[string]string{}
+	for _, e := range entries {
+		d, level := e.Given()
+		if level == tool.Unset {
+			continue
+		}
+		if key := known.LevelKey(d.Name, level); before[key] == "" {
+			if definition := known.Definition(d); definition != "" {
+				fresh[key] = definition
+			}
+		}
+	}
+	if len(fresh) == 0 {
+		return
+	}
+	err := r.book.Note(func(all known.Records) {
+		for key, definition := range fresh {
+			all.Give(s.key, key, definition)
+		}
+	})
+	if err != nil {
+		r.log.Warn("for which definitions levels were given is not remembered", "plugin", s.member.owner, "error", err)
+	}
+}
+
+// AcceptLevels notes that the operator gives the levels of tools to their definitions as they are.
+func (r *Roster) AcceptLevels(name string, changed []plugin.ChangedTool) error {
+	r.mu.Lock()
+	m := r.members[name]
+	r.mu.Unlock()
+	if m == nil || m.now().source == nil || m.now().source.isAttached() {
+		return noPlugin(name)
+	}
+	key := m.now().source.key
+	return r.book.Decide(func(all known.Records) {
+		for _, t := range changed {
+			all.Give(key, known.LevelKey(t.Tool, t.Level), t.Definition)
+		}
+	})
+}
