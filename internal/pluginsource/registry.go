@@ -16,7 +16,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/credentials"
 
-	"github.com/toolhost/toolhost/internal/loopback"
+	"github.com/toolhost/toolhost/internal/address"
 	"github.com/toolhost/toolhost/internal/pluginpackage"
 )
 
@@ -38,7 +38,7 @@ func newRegistry(ref Ref) (*registryKeeper, error) {
 		return nil, err
 	}
 	at := &url.URL{Scheme: "https", Host: repository.Reference.Host()}
-	if loopback.Is(at.Hostname()) {
+	if address.IsLoopback(at.Hostname()) {
 		at.Scheme, repository.PlainHTTP = "http", true
 	}
 	store, err := credentials.NewStoreFromDocker(credentials.StoreOptions{})

@@ -122,7 +122,7 @@ func login(ctx context.Context, config mcpclient.Config) error {
 	if err != nil {
 		return err
 	}
-	return u.Login(ctx, mcpclient.LoginOptions{Timeout: limit, OpenBrowser: func(page string) error {
+	return u.Login(ctx, mcpclient.LoginOptions{Timeout: limit, OpenBrowser: func(page, _ string) error {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
 		if err != nil {
 			return err

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
-	"github.com/toolhost/toolhost/internal/loopback"
+	"github.com/toolhost/toolhost/internal/address"
 )
 
 // Bounds of what an issuer is asked.
@@ -243,5 +243,5 @@ func (s *sparing) RoundTrip(r *http.Request) (*http.Response, error) {
 // isPrivate reports whether what is sent to a URL, and comes from there, is not in plain text on
 // a network.
 func isPrivate(u *url.URL) bool {
-	return u.Scheme == "https" || u.Scheme == "http" && loopback.Is(u.Hostname())
+	return u.Scheme == "https" || u.Scheme == "http" && address.IsLoopback(u.Hostname())
 }

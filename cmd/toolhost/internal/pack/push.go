@@ -18,7 +18,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote/errcode"
 	"oras.land/oras-go/v2/registry/remote/retry"
 
-	"github.com/toolhost/toolhost/internal/loopback"
+	"github.com/toolhost/toolhost/internal/address"
 	"github.com/toolhost/toolhost/internal/pluginpackage"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
@@ -61,7 +61,7 @@ func ParseTarget(text string) (*Target, error) {
 	ref.Reference = ""
 	out.repository = &remote.Repository{
 		Client: client, Reference: ref,
-		PlainHTTP:        loopback.Is((&url.URL{Host: ref.Host()}).Hostname()),
+		PlainHTTP:        address.IsLoopback((&url.URL{Host: ref.Host()}).Hostname()),
 		MaxMetadataBytes: pluginpackage.MaxManifest,
 	}
 	return out, nil
