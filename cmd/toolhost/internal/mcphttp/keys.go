@@ -21,7 +21,7 @@ import (
 )
 
 // keySet has the keys of an issuer. A token makes it read them only if it names a key that is not among
-// them: a wrong signature by a known one is wrong. Who asks at the same time waits for the same reading,
+// them: a wrong signature by a known one is wrong. Tokens that come at the same time wait for the same reading,
 // so strangers, whose tokens name keys that are not there, delay a caller with a new key by keyPause at most.
 type keySet struct {
 	url    string
