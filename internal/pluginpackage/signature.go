@@ -44,8 +44,8 @@ func (s Signed) Key() string {
 		return ""
 	}
 	var parsed minisign.Signature
-	_ = parsed.UnmarshalText(s.Signature)                      // as in Signer
-	text, _ := strings.CutPrefix(parsed.UntrustedComment, byKey) // of others it is no key
+	_ = parsed.UnmarshalText(s.Signature)                        // as in Signer
+	text, _ := strings.CutPrefix(parsed.UntrustedComment, byKey) // another comment has none
 	var key minisign.PublicKey
 	if key.UnmarshalText([]byte(text)) == nil && key.ID() == id && s.SignedBy(text) {
 		return text

@@ -15,8 +15,8 @@ import (
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
-// Times after which a server is given up on. One that is slow is waited for as long as bytes
-// come.
+// Times after which a server is given up on. One that is slow is waited for as long as bytes come; one
+// that sends nothing for stallTime is not asked again.
 const (
 	connectTime = 10 * time.Second
 	headerTime  = 30 * time.Second
@@ -87,7 +87,7 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancelCause(req.Context())
-	watch := time.AfterFunc(g.stall+connectTime+headerTime, func() { cancel(errStalled) })
+	watch := time.AfterFunc(g.stall, func() { cancel(errStalled) }) // with all that is tried again below
 	resp, err := g.next.RoundTrip(req.WithContext(ctx))
 	if err != nil {
 		watch.Stop()

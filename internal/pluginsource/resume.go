@@ -136,7 +136,8 @@ func permanent(err error) bool {
 	var refused *refusedError
 	var near *address.NearError
 	status := statusOf(err)
-	return errors.As(err, &refused) || errors.As(err, &near) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
+	return errors.As(err, &refused) || errors.As(err, &near) || errors.Is(err, errStalled) ||
+		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
 		errors.Is(err, errdef.ErrNotFound) ||
 		0 < status && status < http.StatusInternalServerError && status != http.StatusTooManyRequests
 }
