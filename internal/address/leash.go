@@ -25,7 +25,7 @@ func ReachOfHost(host string) Reach {
 		return ReachOf(ip)
 	}
 	last := host[strings.LastIndexByte(host, '.')+1:]
-	if IsLoopback(host) || last == "localhost" || strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x") {
+	if last == "localhost" || last != "" && strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x") {
 		return Here
 	}
 	return Unknown
@@ -87,7 +87,8 @@ func (l *Leash) Resolve(ctx context.Context) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.near == Unknown {
-		all, _ := net.DefaultResolver.LookupNetIP(ctx, "ip", l.name) // if it has none, it counts as public
+		l.near = Public // if it cannot be resolved here, as behind a proxy
+		all, _ := net.DefaultResolver.LookupNetIP(ctx, "ip", l.name)
 		for _, a := range all {
 			l.near = max(l.near, ReachOf(a))
 		}
