@@ -53,11 +53,10 @@ func (j *judge) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	var meta oauthex.AuthServerMeta
-	if json.Unmarshal(body, &meta) != nil {
-		return resp, nil // which the SDK refuses
-	}
-	if err := j.read(meta); err != nil {
-		return nil, err
+	if json.Unmarshal(body, &meta) == nil { // else the SDK refuses it
+		if err := j.read(meta); err != nil {
+			return nil, err
+		}
 	}
 	return resp, nil
 }
