@@ -27,12 +27,12 @@ const aboutImport = `Turn the servers of a file that another MCP client has into
 tools of the configuration file, of which all other lines stay as they are. With --print the
 lines are printed, and no file is changed. Names choose some of the servers.
 
-Each server is started once and asked for its tools. For each tool a level is proposed, which
+What the servers run is shown first, and started if you say yes, or --yes: each server once, to ask for
+its tools. Without a terminal and --yes nothing is started or changed. For each tool a level is proposed, which
 its annotations suggest: what only reads is safe, or cautious if it deals with an open world,
 and what destroys nothing is cautious. The annotations are the server's word, so you are
-asked for each server whether you accept them, all or some; --yes accepts all, and without a
-terminal none is accepted. What you accept is written under tools, and pinned in toolhost.lock with the
-definitions that you saw, as toolhost plugins lock does: a tool that is described otherwise
+asked for each server whether you accept them, all or some; --yes accepts all. What you accept is
+written under tools, and pinned in toolhost.lock with the definitions that you saw, as toolhost plugins lock does: a tool that is described otherwise
 later is refused. What you do not accept is dangerous, and is asked about at each call.
 
 What looks like a secret is not copied: the configuration gets a reference such as
@@ -67,7 +67,7 @@ func newMCPImportCommand(s *session.Session) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&o.print, "print", false, "print the lines, and change no file")
-	flags.BoolVar(&o.yes, "yes", false, "accept all proposed levels")
+	flags.BoolVar(&o.yes, "yes", false, "start the servers, and accept all proposed levels")
 	flags.BoolVar(&o.force, "force", false, "replace servers that the configuration has already")
 	flags.BoolVar(&o.noLock, "no-lock", false, "do not pin what is accepted")
 	return cmd
@@ -128,6 +128,9 @@ func importServers(ctx context.Context, s *session.Session, path string, names [
 	for i := range set.All { // what is pinned is the server of the configuration
 		set.All[i].Server = moved.Server(set.All[i].Entry)
 		entries = append(entries, set.All[i].Server.Lines(set.All[i].Name))
+	}
+	if err := mayStart(ctx, s, set, o.yes); err != nil {
+		return err
 	}
 	found, seen, err := askServers(ctx, s, set)
 	if err != nil {
@@ -205,6 +208,40 @@ func choose(s *session.Session, set *servers.Set, c *config.Config, names []stri
 	}
 	set.All = all
 	return nil
+}
+
+// mayStart shows what the file would have started, and asks whether it may be.
+func mayStart(ctx context.Context, s *session.Session, set *servers.Set, yes bool) error {
+	var shown strings.Builder
+	for _, one := range set.All {
+		fmt.Fprintf(&shown, "%s (%s)\n  %s\n", one.Name, sanitize.Line(one.From, 0), sanitize.Line(one.Shown(), 0))
+		var names []string
+		for _, v := range one.Server.Env {
+			names = append(names, v.Name)
+		}
+		if one.Server.EnvFile != "" {
+			names = append(names, "those in "+one.Server.EnvFile)
+		}
+		if len(names) > 0 {
+			fmt.Fprintf(&shown, "  with the variables %s\n", sanitize.Line(strings.Join(names, ", "), 0))
+		}
+	}
+	if yes {
+		if !s.Flags.JSON {
+			s.Err.Printf("%s", shown.String())
+		}
+		return nil
+	}
+	t, err := s.OpenTerminal()
+	if s.Flags.JSON || err != nil {
+		return exit.Usage("nothing was started or changed, as these would be started to ask for their tools:\n"+shown.String(),
+			"look at them; --yes starts them, and accepts the levels that are proposed")
+	}
+	defer func() { _ = t.Close() }()
+	if ok, err := terminal.Confirm(ctx, t, shown.String(), "Start them, to ask for their tools? [y/N] "); err != nil || ok {
+		return err
+	}
+	return exit.With(exit.Refused, errors.New("nothing was started or changed"))
 }
 
 // askServers starts the servers, on a host of their own without a lock, and asks for their tools.

@@ -23,6 +23,7 @@ func TestMCPImportOnATerminal(t *testing.T) {
 	a := w.ask("mcp", "import", "mcp.json")
 	at := screen{t, a.person}
 	for _, step := range []struct{ prompt, answer string }{
+		{"Start them, to ask for their tools? [y/N] ", "y"},
 		{"Accept these levels for all? [y/N, or c to choose] ", "y"},
 		{"Accept these levels for none? [y/N, or c to choose] ", ""},
 		{"Accept these levels for some? [y/N, or c to choose] ", "c"},
@@ -51,6 +52,30 @@ func TestMCPImportOnATerminal(t *testing.T) {
 	w.run("call", "none.echo", "{}").exits(exit.Refused)
 }
 
+// What a file of another client would run is shown before any of it has run.
+func TestMCPImportStartsNothingUnseen(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	mark := filepath.Join(w.root, "ran")
+	w.mcpConfig(map[string]any{"one": map[string]any{"command": "touch", "args": []string{mark}, "env": map[string]any{"HTTPS_PROXY": "http://evil"}}})
+	for _, more := range [][]string{{}, {"--print"}, {"--json"}} {
+		w.bare(append([]string{"mcp", "import", "mcp.json"}, more...)...).exits(exit.BadUsage).says("touch "+mark, "HTTPS_PROXY", "--yes")
+	}
+	a := w.ask("mcp", "import", "mcp.json")
+	at := screen{t, a.person}
+	at.sees("  touch " + mark)
+	at.sees("with the variables HTTPS_PROXY")
+	at.sees("Start them, to ask for their tools? [y/N] ")
+	a.answer("n\n").exits(exit.Refused).says("nothing was started or changed")
+	for _, path := range []string{mark, w.config()} {
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	w.bare("mcp", "import", "mcp.json", "--yes").exits(exit.Done).says("touch " + mark)
+	require.Must(os.Stat(mark))(t)
+}
+
 // A question that is interrupted, or whose terminal is closed, leaves everything as it was.
 func TestMCPImportInterrupted(t *testing.T) {
 	t.Parallel()
@@ -68,6 +93,8 @@ func TestMCPImportInterrupted(t *testing.T) {
 			w.configure(strings.TrimSuffix(before, "\n"))
 			a := w.ask("mcp", "import", "mcp.json", "--config", w.config())
 			at := screen{t, a.person}
+			at.sees("Start them, to ask for their tools? [y/N] ")
+			at.types("y")
 			at.sees("for one? [y/N, or c to choose] ")
 			require.NoError(t, leave(a))
 			if how == "at the second" {

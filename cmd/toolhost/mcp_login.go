@@ -25,10 +25,11 @@ func newMCPLoginCommand(s *session.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "login NAME", Short: "Log in to an MCP server that is reached by a URL",
 		Long: `Log in to an MCP server that is reached by a URL and wants OAuth: your browser shows the
-server's page, and brings the answer to a port of this machine. The URL of the page is
-printed, too. The tokens are kept in a file that only you can read, refreshed when they
-expire, and sent to the server's own host only. A daemon uses them from its next connection
-on, and a server that could not be used without them is started. toolhost mcp logout forgets them.`,
+page of its authorization server, whose host is printed, and brings the answer to a port of this
+machine. It begins there, too, at a URL that is printed and good once. The tokens are kept in a file
+that only you can read, refreshed when they expire, and sent to the server's own host only. A daemon
+uses them from its next connection on, and a server that could not be used without them is started.
+toolhost mcp logout forgets them.`,
 		Example: "  toolhost mcp login tracker",
 		Args:    oneName("an MCP server"), ValidArgsFunction: completeArgument(s, serverNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -82,12 +83,12 @@ func login(ctx context.Context, s *session.Session, name string, timeout time.Du
 	if err != nil {
 		return err
 	}
-	open := func(url string) error {
-		s.Err.Printf("log in to %s here:\n  %s\n", name, sanitize.Text(url))
+	open := func(page, issuer string) error {
+		s.Err.Printf("log in to %s at %s, here:\n  %s\n", name, sanitize.Line(issuer, 300), page)
 		if !browser {
 			return nil
 		}
-		if err := openBrowser(url); err != nil {
+		if err := openBrowser(page); err != nil {
 			s.Err.Printf("open it yourself: no browser could be opened (%v)\n", err)
 		}
 		return nil
@@ -137,7 +138,8 @@ func logout(s *session.Session, name string) error {
 	return nil
 }
 
-// openBrowser shows a page in the user's browser. The URL is an argument, which no shell reads.
+// openBrowser shows a page in the user's browser. The URL is an argument, which no shell reads and other
+// users may.
 func openBrowser(url string) error {
 	opener := "xdg-open"
 	if runtime.GOOS == "darwin" {

@@ -168,7 +168,7 @@ func TestMCPLoginOfClient(t *testing.T) {
 	port := freePort(t)
 	w := newWorld(t)
 	w.configure("mcp_servers:", "  far:", "    url: "+issuer.URL+"/mcp",
-		fmt.Sprintf(`    oauth: {client_id: abc, client_secret: "${FAR_SECRET}", callback_port: %d, scopes: [use]}`, port))
+		fmt.Sprintf(`    oauth: {client_id: abc, client_secret: "${FAR_SECRET}", issuer: %q, callback_port: %d, scopes: [use]}`, issuer.URL, port))
 	page := w.browser()
 
 	wrong := w.command("mcp", "login", "far", "--log-level", "trace")
@@ -217,6 +217,9 @@ func (w *world) login(page string, args ...string) string {
 	equal(w.t, "the page after the login", visit(w.t, string(address)), "toolhost is authorized. You can close this page.\n")
 	if err := login.Wait(); err != nil {
 		w.t.Fatalf("%v: %s", err, printed.String())
+	}
+	if !strings.HasPrefix(string(address), "http://127.0.0.1:") || strings.ContainsAny(string(address), "?&") {
+		w.t.Errorf("the browser gets %s, which others can read on its command line", address)
 	}
 	if !strings.Contains(printed.String(), string(address)) {
 		w.t.Errorf("the login does not print %s but %s", address, printed.String())

@@ -161,8 +161,8 @@ func TestMCPImport(t *testing.T) {
 	w.write("toolhost.yaml", "# mine\ntools:\n    # below\n    one.pid: {approval: ask}\nlog_level: error # c\n")
 	run := func(args ...string) outcome { t.Helper(); return w.run(append(args, "--config", file)...) }
 
-	text := run("mcp", "import", "mcp.json", "two", "--print").exits(exit.Done).prints("two:", "command: ").stdout
-	if strings.Contains(text, "one") || strings.Contains(text, "safety") { // nothing was accepted
+	text := run("mcp", "import", "mcp.json", "two", "--print", "--yes").exits(exit.Done).prints("two:", "command: ").stdout
+	if strings.Contains(text, "one") || !strings.Contains(text, "two.echo: {safety: safe") {
 		t.Errorf("it prints\n%s", text)
 	}
 	o := run("mcp", "import", "mcp.json", "--yes").exits(exit.Done)
@@ -189,10 +189,10 @@ func TestMCPImport(t *testing.T) {
 	run("call", "one.pid", "{}", "--yes").exits(exit.Unavailable).says("toolhost.lock")
 
 	run("mcp", "import", "mcp.json", "two").exits(exit.BadUsage).says("has it already", "--force")
-	run("mcp", "import", "mcp.json", "two", "--force").exits(exit.Done)
+	run("mcp", "import", "mcp.json", "two", "--force", "--yes").exits(exit.Done)
 	run("mcp", "import", "mcp.json", "three").exits(exit.BadUsage).says("no server three")
 	w.write("flow.yaml", "mcp_servers: {a: {command: b}}\n")
-	w.run("mcp", "import", "mcp.json", "two", "--config", filepath.Join(w.root, "flow.yaml")).exits(exit.BadUsage).says("--print")
+	w.run("mcp", "import", "mcp.json", "two", "--yes", "--config", filepath.Join(w.root, "flow.yaml")).exits(exit.BadUsage).says("--print")
 }
 
 // doctor names the servers that cannot start, and starts none.

@@ -18,6 +18,7 @@ import (
 	"aead.dev/minisign"
 	"github.com/opencontainers/go-digest"
 
+	"github.com/toolhost/toolhost/internal/pluginpackage"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -78,11 +79,36 @@ func TestInstallTrust(t *testing.T) {
 	w.bare("call", "greet.version").exits(0).prints("1.1.100")
 }
 
+// The key of a plugin's first signed version is that of the next ones, also without publishers that are trusted.
+func TestInstallKeepsTheKey(t *testing.T) {
+	t.Parallel()
+	w := newInstallWorld(t)
+	one, first := newKey(t)
+	two, second := newKey(t)
+	install := func(p parcel, more ...string) outcome {
+		t.Helper()
+		file, _ := p.ship(t, t.TempDir())
+		return w.bare(append([]string{"plugins", "install", file, "--yes"}, more...)...)
+	}
+	install(parcel{version: "1.0.100", key: first}).exits(0).prints("signed with key " + one)
+	install(parcel{version: "1.1.100"}).exits(5).says("not signed; version 1.0.100 was signed with key "+one, "--force")
+	install(parcel{version: "1.1.100", key: second}).exits(5).says("signed with key "+two, "version 1.0.100 was signed with key "+one)
+	w.bare("call", "greet.version").exits(0).prints("1.0.100")
+	install(parcel{version: "1.1.100", key: first}).exits(0)
+	install(parcel{version: "1.2.100", key: second}, "--force").exits(0).prints("signed with key "+two, "version 1.1.100 was signed with key "+one)
+	install(parcel{version: "1.3.100", key: first}).exits(5).says("version 1.2.100 was signed with key " + two)
+	w.configure(fmt.Sprintf("trust: {publishers: {acme: {keys: [%q], plugins: [greeter]}}}", one))
+	install(parcel{version: "1.3.100", key: first}, "--config", w.config()).exits(0).prints("signed by acme; version 1.2.100 was signed with key " + two)
+	w.bare("call", "greet.version", "--config", w.config()).exits(0).prints("1.3.100")
+}
+
 func TestInstallRefuses(t *testing.T) {
 	t.Parallel()
 	w := newInstallWorld(t)
 	foreign, _ := parcel{version: "1.0.100", platforms: []string{otherPlatform}}.ship(t, t.TempDir())
 	w.bare("plugins", "install", foreign, "--yes").exits(6).says("not for this machine", otherPlatform)
+	future, _ := parcel{version: "1.0.100", change: func(m *pluginpackage.Manifest) { m.Protocols = []int{99} }}.ship(t, t.TempDir())
+	w.bare("plugins", "install", future, "--yes").exits(6).says("greeter 1.0.100 speaks version 99 of the toolhost protocol, this host version 1")
 	for name, says := range map[string]string{"../../escape": "an entry", "blobs/sha256/link": "an entry", "/etc/passwd": "an entry"} {
 		var b bytes.Buffer
 		out := tar.NewWriter(&b)

@@ -2,23 +2,30 @@ package mcpclient
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/subtle"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
+	"os"
 	"strconv"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 
-	"github.com/toolhost/toolhost/internal/loopback"
+	"github.com/toolhost/toolhost/internal/address"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
-// callback is the port to which the browser comes back.
+// callback is the port at which the browser begins, and to which it comes back. The page to log in has
+// the state and the challenge of the login: at the port, it is on no command line, which others can read.
 type callback struct {
 	url     string
 	server  *http.Server
@@ -26,6 +33,10 @@ type callback struct {
 	results chan callbackResult
 	done    chan struct{}
 	came    atomic.Bool
+
+	mu    sync.Mutex
+	start string // the path at which the browser begins; empty: no login is going on
+	page  string // to which that leads; empty: it has been asked for
 }
 
 type callbackResult struct {
@@ -33,7 +44,10 @@ type callbackResult struct {
 	err    error
 }
 
-const callbackPath = "/callback"
+const (
+	callbackPath = "/callback"
+	startPath    = "/start/"
+)
 
 // newCallback listens on a port: the one that is configured, or that of the login before if it
 // is free, for which a client is registered, or any.
@@ -77,24 +91,78 @@ func (c *callback) close() {
 // used reports whether the browser came back.
 func (c *callback) used() bool { return c.came.Load() }
 
-// expect sets the state that the browser has to bring.
-func (c *callback) expect(state string) {
+// expect sets the state that the browser has to bring, and the page to log in. It returns the address at
+// which that page is, once.
+func (c *callback) expect(state, page string) (start string) {
 	select {
 	case <-c.state:
 	default:
 	}
 	c.state <- state
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.start, c.page = startPath+rand.Text(), page
+	return strings.TrimSuffix(c.url, callbackPath) + c.start
 }
 
 // ServeHTTP implements [http.Handler]. Any page that the user has open can send requests to the
-// port, so one without the right state changes nothing.
+// port, so one without the right state changes nothing; nor does one of another user.
 func (c *callback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	host, _, _ := net.SplitHostPort(r.Host)
-	q := r.URL.Query()
-	if r.Method != http.MethodGet || r.URL.Path != callbackPath || !loopback.Is(host) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Referrer-Policy", "no-referrer")
+	switch {
+	case r.Method != http.MethodGet || !address.IsLoopback(host):
 		http.NotFound(w, r)
-		return
+	case !ofUser(r):
+		http.Error(w, "This login is another user's.", http.StatusForbidden)
+	case r.URL.Path == callbackPath:
+		c.back(w, r.URL.Query())
+	case strings.HasPrefix(r.URL.Path, startPath):
+		c.begin(w, r)
+	default:
+		http.NotFound(w, r)
 	}
+}
+
+// ofUser reports whether a request is of the user of this process, or of root, as far as the system tells.
+func ofUser(r *http.Request) bool {
+	from, err := netip.ParseAddrPort(r.RemoteAddr)
+	local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	if err != nil || !ok {
+		return false
+	}
+	uid, err := address.Owner(from, local.AddrPort())
+	return errors.Is(err, errors.ErrUnsupported) || err == nil && (uid == 0 || uid == os.Getuid())
+}
+
+// begin leads to the page to log in, once. Where the system does not tell whose a request is, the first
+// may have been another user's, who would log in with an account of their own.
+func (c *callback) begin(w http.ResponseWriter, r *http.Request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch page := c.page; {
+	case subtle.ConstantTimeCompare([]byte(c.start), []byte(r.URL.Path)) != 1:
+		http.NotFound(w, r)
+	case page != "":
+		c.page = ""
+		http.Redirect(w, r, page, http.StatusFound)
+	default:
+		http.Error(w, "This page was opened before. The login has ended: log in again.", http.StatusGone)
+		select {
+		case <-c.state:
+			c.came.Store(true)
+			c.results <- callbackResult{err: errOpenedTwice}
+		default: // it had ended before
+		}
+	}
+}
+
+var errOpenedTwice = errors.New("the page to log in was opened twice, and another may have been first: log in again")
+
+// back takes what the browser brings.
+func (c *callback) back(w http.ResponseWriter, q url.Values) {
 	select {
 	case state := <-c.state:
 		if state == "" || subtle.ConstantTimeCompare([]byte(state), []byte(q.Get("state"))) != 1 {
@@ -115,9 +183,6 @@ func (c *callback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			sanitize.Line(q.Get("error")+" "+q.Get("error_description"), maxStray))
 		text = "toolhost is not authorized. You can close this page."
 	}
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("Referrer-Policy", "no-referrer")
 	_, _ = io.WriteString(w, text+"\n")
 	c.came.Store(true)
 	c.results <- out

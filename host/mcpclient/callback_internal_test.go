@@ -13,7 +13,7 @@ func TestBrowserComesBackTwice(t *testing.T) {
 	c := require.Must(newCallback(0, ""))(t)
 	defer c.close()
 	for _, code := range []string{"first", "second"} {
-		c.expect(code + "-state")
+		c.expect(code+"-state", "")
 		resp, err := http.Get(c.url + "?code=" + code + "&state=" + code + "-state")
 		require.NoError(t, err)
 		_ = resp.Body.Close()

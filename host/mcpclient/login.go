@@ -14,14 +14,15 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/toolhost/toolhost/host/plugin"
-	"github.com/toolhost/toolhost/internal/loopback"
+	"github.com/toolhost/toolhost/internal/address"
 )
 
 // LoginOptions are the options of [Upstream.Login].
 type LoginOptions struct {
-	// OpenBrowser shows a page to the user, who authorizes the host there. It returns at once.
-	// Required.
-	OpenBrowser func(url string) error
+	// OpenBrowser shows a page to the user, who authorizes the host there. It returns at once. The page is
+	// one of this machine that is good once and leads to the one of the authorization server, whose host is
+	// issuer. Required.
+	OpenBrowser func(page, issuer string) error
 	// Timeout bounds the login. Default: 5 minutes.
 	Timeout time.Duration
 }
@@ -63,7 +64,10 @@ func (u *Upstream) Login(ctx context.Context, options LoginOptions) error {
 	}
 	defer back.close()
 	f := &flow{u: u, back: back, open: options.OpenBrowser, before: before}
-	if err := f.run(ctx); err != nil {
+	f.client, f.leash = oauthClient(u.config.URL)
+	f.judge = &judge{next: f.client.Transport, name: u.config.Name, own: u.config.OAuth}
+	f.client.Transport = f.judge
+	if err := f.judge.end(f.run(ctx)); err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			err = fmt.Errorf("the login did not end in time: %w", cause)
 			if before.Issuer != "" && !f.kept {
@@ -84,13 +88,16 @@ const loginTime = 5 * time.Minute
 type flow struct {
 	u      *Upstream
 	back   *callback
-	open   func(string) error
+	open   func(page, issuer string) error
 	before authorization
-	issuer issuerSeen
+	client *http.Client
+	leash  *address.Leash
+	judge  *judge
 	kept   bool
 }
 
 func (f *flow) run(ctx context.Context) error {
+	defer f.client.CloseIdleConnections()
 	handler, err := f.handler(f.before)
 	if err != nil {
 		return err
@@ -155,7 +162,7 @@ func (f *flow) handler(before authorization) (auth.OAuthHandler, error) {
 	config := &auth.AuthorizationCodeHandlerConfig{
 		RedirectURL: f.back.url, RequestRefreshToken: true, AcceptUnadvertisedIss: true,
 		AuthorizationCodeFetcher: f.fetch, NewTokenSource: f.keep,
-		Client: oauthClient(f.u.config.URL, &f.issuer),
+		Client: f.client,
 	}
 	if len(own.Scopes) > 0 {
 		config.ScopeFilter = func([]string) []string { return own.Scopes }
@@ -208,12 +215,21 @@ func (o *tryOnce) Authorize(ctx context.Context, req *http.Request, resp *http.R
 // fetch shows the page and waits for the browser to come back.
 func (f *flow) fetch(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
 	page, err := url.Parse(args.URL)
+	server, bad := url.Parse(f.u.config.URL)
 	// Other schemes, such as file, open something else than a browser.
-	if err != nil || page.Scheme != "https" && (page.Scheme != "http" || !loopback.Is(page.Hostname())) {
+	if err != nil || bad != nil || page.Scheme != "https" && !plainHere(server, page) {
 		return nil, errors.New("the page to log in is not https")
 	}
-	f.back.expect(page.Query().Get("state"))
-	if err := f.open(args.URL); err != nil {
+	f.leash.Resolve(ctx)
+	if err := errors.Join(f.judge.page(page), f.leash.Lead(ctx, page)); err != nil {
+		return nil, err
+	}
+	host := page.Host
+	if issuer := parsed(f.judge.seen()); issuer != nil {
+		host = issuer.Host
+	}
+	start := f.back.expect(page.Query().Get("state"), args.URL)
+	if err := f.open(start, host); err != nil {
 		return nil, fmt.Errorf("the browser cannot be opened: %w", err)
 	}
 	select {
@@ -228,7 +244,7 @@ func (f *flow) fetch(ctx context.Context, args *auth.AuthorizationArgs) (*auth.A
 // server may take a refresh token once.
 func (f *flow) keep(_ context.Context, c *oauth2.Config, t *oauth2.Token) (oauth2.TokenSource, error) {
 	err := f.u.tokens.put(authorization{
-		Issuer: f.issuer.last(), ClientID: c.ClientID, Secret: c.ClientSecret, Redirect: c.RedirectURL,
+		Issuer: f.judge.seen(), ClientID: c.ClientID, Secret: c.ClientSecret, Redirect: c.RedirectURL,
 		TokenURL: c.Endpoint.TokenURL, Style: c.Endpoint.AuthStyle, Scopes: c.Scopes, Token: t,
 	})
 	f.kept = err == nil

@@ -1,21 +1,18 @@
 package mcpclient
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"golang.org/x/oauth2"
 
-	"github.com/toolhost/toolhost/internal/loopback"
+	"github.com/toolhost/toolhost/internal/address"
 )
 
 // OAuth says how the host authorizes itself to a server that runs elsewhere. The zero value
@@ -24,8 +21,12 @@ import (
 type OAuth struct {
 	// ClientID is a client that was registered beforehand. Default: none.
 	ClientID string
-	// ClientSecret is its secret. Default: none, it is a public client.
+	// ClientSecret is its secret, which goes to Issuer alone, without which [Upstream.Login] fails. Default:
+	// none, it is a public client.
 	ClientSecret string
+	// Issuer is the authorization server, by the URL that its metadata has. Default: the one that the
+	// server names, if all of its endpoints are of one site.
+	Issuer string
 	// MetadataURL is the address of a client ID metadata document, which is used where the
 	// authorization server takes that. Default: none.
 	MetadataURL string
@@ -73,66 +74,38 @@ func (a *authorizer) Authorize(_ context.Context, req *http.Request, resp *http.
 	return nil
 }
 
-// oauthClient returns what makes requests to authorization servers, whose addresses a server
-// chooses: a server elsewhere does not reach those of this machine that way.
-func oauthClient(server string, issuer *issuerSeen) *http.Client {
+// oauthClient returns what makes requests to authorization servers, whose addresses a server chooses, and
+// the leash by which none of them is nearer to this machine than the server.
+func oauthClient(server string) (*http.Client, *address.Leash) {
 	u, err := url.Parse(server)
-	local := err == nil && loopback.Is(u.Hostname())
+	if err != nil {
+		u = &url.URL{} // which [New] refuses
+	}
+	leash := address.NewLeash(u)
+	base := newBase()
+	base.Proxy, base.DialContext = leash.Proxy, leash.Dial
 	return &http.Client{
 		Timeout: answerTime,
 		Transport: roundTripFunc(func(req *http.Request) (*http.Response, error) {
-			here := loopback.Is(req.URL.Hostname())
-			if here && !local || req.URL.Scheme != "https" && !here {
+			if req.URL.Scheme != "https" && !plainHere(u, req.URL) {
 				return nil, fmt.Errorf("the server names %s://%s for its authorization, which is refused: "+
 					"only https, and this machine only for servers on it", req.URL.Scheme, req.URL.Host)
 			}
-			resp, err := oauthBase.RoundTrip(req)
-			if err == nil {
-				err = issuer.see(req, resp)
+			leash.Resolve(req.Context())
+			if err := leash.Follow(req.URL); err != nil {
+				return nil, err
 			}
-			return resp, err
+			return base.RoundTrip(req)
 		}),
 		CheckRedirect: withinHost,
-	}
+	}, leash
 }
 
-var oauthBase = newBase()
+// plainHere reports whether a server on this machine names something in plain text on it.
+func plainHere(server, named *url.URL) bool {
+	return named.Scheme == "http" && address.IsLoopback(named.Hostname()) && address.IsLoopback(server.Hostname())
+}
 
 type roundTripFunc func(*http.Request) (*http.Response, error)
 
 func (f roundTripFunc) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
-
-// issuerSeen has the issuer whose metadata was read last: a client that is registered with it
-// must not be shown to another.
-type issuerSeen struct {
-	mu     sync.Mutex
-	issuer string
-}
-
-func (s *issuerSeen) see(req *http.Request, resp *http.Response) error {
-	if s == nil || resp.StatusCode != http.StatusOK || !strings.Contains(req.URL.Path, "/.well-known/o") ||
-		strings.Contains(req.URL.Path, "oauth-protected-resource") {
-		return nil
-	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
-	_ = resp.Body.Close()
-	if err != nil {
-		return err
-	}
-	resp.Body = io.NopCloser(bytes.NewReader(body))
-	var meta struct {
-		Issuer string `json:"issuer"`
-	}
-	if json.Unmarshal(body, &meta) == nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.issuer = meta.Issuer
-	}
-	return nil
-}
-
-func (s *issuerSeen) last() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.issuer
-}

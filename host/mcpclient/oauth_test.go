@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -29,7 +30,7 @@ func newIssuer(t testing.TB) *mcptest.Issuer {
 }
 
 // browse is a browser whose user agrees.
-func browse(page string) error {
+func browse(page, _ string) error {
 	go func() {
 		resp, err := http.Get(page) //nolint:gosec,noctx // the test's own server
 		if err == nil {
@@ -37,6 +38,16 @@ func browse(page string) error {
 		}
 	}()
 	return nil
+}
+
+// started returns the page to which the address that the browser gets leads.
+func started(t testing.TB, start string) string {
+	t.Helper()
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	resp, err := client.Get(start)
+	require.NoError(t, err)
+	_ = resp.Body.Close()
+	return resp.Header.Get("Location")
 }
 
 func oauthUpstream(t testing.TB, s *mcptest.Issuer, dir string) *Upstream {
@@ -136,8 +147,8 @@ func TestLoginCallback(t *testing.T) {
 	s := newIssuer(t)
 	u := oauthUpstream(t, s, t.TempDir())
 	var statuses []int
-	require.NoError(t, u.Login(within(t), LoginOptions{OpenBrowser: func(page string) error {
-		p, err := url.Parse(page)
+	require.NoError(t, u.Login(within(t), LoginOptions{OpenBrowser: func(page, _ string) error {
+		p, err := url.Parse(started(t, page))
 		if err != nil {
 			return err
 		}
@@ -162,7 +173,7 @@ func TestLoginCallback(t *testing.T) {
 			_ = resp.Body.Close()
 			statuses = append(statuses, resp.StatusCode)
 		}
-		return browse(page)
+		return browse(p.String(), "")
 	}}))
 	if !slices.Equal(statuses, []int{400, 400, 404, 404, 404}) {
 		t.Errorf("statuses %v", statuses)
@@ -174,13 +185,13 @@ func TestLoginCallback(t *testing.T) {
 		!strings.Contains(err.Error(), "access_denied") {
 		t.Errorf("a user who refuses: %v", err)
 	}
-	quiet := func(string) error { return nil }
+	quiet := func(string, string) error { return nil }
 	if err := u.Login(within(t), LoginOptions{OpenBrowser: quiet, Timeout: time.Second}); err == nil ||
 		!strings.Contains(err.Error(), "in time") {
 		t.Errorf("a user who is away: %v", err)
 	}
 	ctx, cancel := context.WithCancel(within(t))
-	if err := u.Login(ctx, LoginOptions{OpenBrowser: func(string) error { cancel(); return nil }}); err == nil {
+	if err := u.Login(ctx, LoginOptions{OpenBrowser: func(string, string) error { cancel(); return nil }}); err == nil {
 		t.Error("a login that was given up succeeded")
 	}
 }
@@ -234,15 +245,27 @@ func TestTokensStay(t *testing.T) {
 		}
 	}
 	// A server elsewhere does not choose addresses of this machine, or ones without TLS.
-	client := oauthClient("https://mcp.example.com", nil)
-	for _, to := range []string{thief.URL, "http://example.com"} {
+	client, leash := oauthClient("https://mcp.example.com")
+	_, port, _ := strings.Cut(strings.TrimPrefix(thief.URL, "http://"), ":")
+	me := require.Must(os.Hostname())(t)
+	if _, err := net.LookupHost(me); err != nil {
+		me = "localhost" // no resolver knows this machine
+	}
+	for _, to := range []string{
+		thief.URL, "http://example.com", "https://LOCALHOST:" + port, "https://localhost.:" + port, "https://127.1:" + port,
+		"https://[64:ff9b::127.0.0.1]:" + port, "https://" + me + ":" + port, "https://169.254.169.254/", "https://10.0.0.1/",
+	} {
 		req := require.Must(http.NewRequestWithContext(within(t), http.MethodGet, to, http.NoBody))(t)
 		resp, err := client.Do(req)
 		if err == nil {
 			_ = resp.Body.Close()
 		}
-		if err == nil || !strings.Contains(err.Error(), "is refused") {
+		if err == nil || !strings.Contains(err.Error(), "is refused") && !strings.Contains(err.Error(), "is not asked") {
 			t.Errorf("%s: %v", to, err)
+		}
+		page := require.Must(url.Parse(to))(t)
+		if err := leash.Lead(within(t), page); !strings.HasPrefix(to, "http:") && err == nil {
+			t.Errorf("a browser is led to %s", to)
 		}
 	}
 }
@@ -253,7 +276,7 @@ func TestLoginOpensPagesOnly(t *testing.T) {
 	for _, page := range []string{"file://localhost/etc/passwd", "vscode://127.0.0.1/x", "http://192.0.2.1/"} {
 		s := newIssuer(t)
 		s.Page = page
-		err := oauthUpstream(t, s, t.TempDir()).Login(within(t), LoginOptions{OpenBrowser: func(string) error {
+		err := oauthUpstream(t, s, t.TempDir()).Login(within(t), LoginOptions{OpenBrowser: func(string, string) error {
 			t.Errorf("%s is opened", page)
 			return errors.New("no")
 		}})

@@ -14,7 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/oauth2"
 
-	"github.com/toolhost/toolhost/internal/loopback"
+	"github.com/toolhost/toolhost/internal/address"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -132,7 +132,7 @@ func pagesIn(data json.RawMessage) string {
 	_ = json.Unmarshal(data, &in)
 	var out []string
 	for _, e := range in.Elicitations[:min(len(in.Elicitations), maxQuestions)] {
-		if u, err := url.Parse(e.URL); err == nil && (u.Scheme == "https" || u.Scheme == "http" && loopback.Is(u.Hostname())) {
+		if u, err := url.Parse(e.URL); err == nil && (u.Scheme == "https" || u.Scheme == "http" && address.IsLoopback(u.Hostname())) {
 			out = append(out, sanitize.Line(e.URL, maxErrorText))
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -35,6 +36,7 @@ type authorization struct {
 // processes too.
 type tokenStore struct {
 	url    string
+	issuer string // whose tokens count; empty: any
 	file   state.File[authorization]
 	client *http.Client
 
@@ -58,10 +60,16 @@ func newTokenStore(config Config) *tokenStore {
 	}
 	sum := sha256.Sum256([]byte(config.URL))
 	name := config.Name + "-" + hex.EncodeToString(sum[:8]) + ".json"
+	client, _ := oauthClient(config.URL)
 	return &tokenStore{
-		url: config.URL, file: state.File[authorization]{Path: filepath.Join(dir, name)},
-		client: oauthClient(config.URL, nil),
+		url: config.URL, issuer: config.OAuth.Issuer, client: client,
+		file: state.File[authorization]{Path: filepath.Join(dir, name)},
 	}
+}
+
+// counts reports whether an authorization is of the server and the issuer of the settings.
+func (s *tokenStore) counts(a authorization) bool {
+	return a.URL == s.url && (s.issuer == "" || strings.TrimSuffix(a.Issuer, "/") == strings.TrimSuffix(s.issuer, "/"))
 }
 
 // rereadAfter is how long a token is used before the file is looked at again, in which another
@@ -83,8 +91,8 @@ func (s *tokenStore) get() (authorization, error) {
 	if err != nil {
 		return authorization{}, err
 	}
-	if a.URL != s.url {
-		a = authorization{} // of another server, put there by hand
+	if !s.counts(a) {
+		a = authorization{} // of before the settings named another
 	}
 	s.last, s.read = a, time.Now()
 	return a, nil
@@ -120,7 +128,7 @@ func (s *tokenStore) Token() (*oauth2.Token, error) {
 func (s *tokenStore) refresh(old string) (*oauth2.Token, error) {
 	var now authorization
 	err := s.file.Update(func(a *authorization) error {
-		if a.URL != s.url || a.Token == nil {
+		if !s.counts(*a) || a.Token == nil {
 			return errNoToken
 		}
 		if a.Token.AccessToken == old {

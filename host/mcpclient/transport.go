@@ -19,7 +19,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/internal/mcpline"
-	"github.com/toolhost/toolhost/internal/loopback"
+	"github.com/toolhost/toolhost/internal/address"
 )
 
 // transport returns the transport of a connection, and sets l.abort.
@@ -92,7 +92,7 @@ func checkURL(text string, plaintext bool) error {
 		return nil
 	case u.Scheme != "http":
 		return fmt.Errorf("the URL begins with %s: use https", u.Scheme)
-	case plaintext || loopback.Is(u.Hostname()):
+	case plaintext || address.IsLoopback(u.Hostname()):
 		return nil
 	}
 	return errors.New("the URL is http, so that others on the way could read calls and tokens: " +

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/address"
 	"github.com/toolhost/toolhost/internal/grant"
 )
 
@@ -34,7 +35,7 @@ func (p *Proxy) connect(ctx context.Context, t target) (net.Conn, *failure) {
 		return nil, p.fail(t, fmt.Sprintf("%s cannot be resolved", t.name), err)
 	}
 	if !slices.ContainsFunc(addrs, func(a netip.Addr) bool { return p.permits(t, a) }) {
-		more := fmt.Sprintf(": the name leads to %s, %s", addrs[0], special(addrs[0]))
+		more := fmt.Sprintf(": the name leads to %s, %s", addrs[0], address.KindHere(addrs[0]))
 		there := grant.Hosts{Addr: addrs[0], Port: t.port}
 		if _, err := ParsePattern(there.String()); err == nil {
 			more += fmt.Sprintf("; the operator can add %s to net", there)
@@ -49,6 +50,9 @@ func (p *Proxy) connect(ctx context.Context, t target) (net.Conn, *failure) {
 	return conn, nil
 }
 
+// loopback4 is localhost.
+var loopback4 = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+
 func (p *Proxy) allows(t target) bool {
 	return p.opts.All || slices.ContainsFunc(p.patterns, func(pattern Pattern) bool { return pattern.matches(t) })
 }
@@ -56,7 +60,7 @@ func (p *Proxy) allows(t target) bool {
 // permits reports whether a name that is allowed may lead to a. The names' owners decide where
 // they lead, so that only the public Internet, or what the list has itself, can be meant.
 func (p *Proxy) permits(t target, a netip.Addr) bool {
-	return special(a) == "" || t.name == "localhost" && a.IsLoopback() || p.allows(target{host{addr: a}, t.port})
+	return address.KindHere(a) == "" || t.name == "localhost" && a.IsLoopback() || p.allows(target{host{addr: a}, t.port})
 }
 
 // resolve returns one address at least, without an error.
@@ -65,7 +69,7 @@ func (p *Proxy) resolve(ctx context.Context, t target) ([]netip.Addr, error) {
 	case "":
 		return []netip.Addr{t.addr}, nil
 	case "localhost": // RFC 6761: never a name server's to say
-		return []netip.Addr{loopback, netip.IPv6Loopback()}, nil
+		return []netip.Addr{loopback4, netip.IPv6Loopback()}, nil
 	}
 	addrs, err := p.opts.Lookup(ctx, t.name)
 	if err == nil && len(addrs) == 0 {

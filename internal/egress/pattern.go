@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/net/publicsuffix"
 
+	"github.com/toolhost/toolhost/internal/address"
 	"github.com/toolhost/toolhost/internal/grant"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
@@ -36,14 +37,14 @@ func ParsePattern(s string) (Pattern, error) {
 // Loopback returns the port if the pattern is one of the machine's own loopback interface that
 // has the address 127.0.0.1.
 func (p Pattern) Loopback() (port uint16, ok bool) {
-	return p.Port, p.Name == "localhost" || p.Addr == loopback
+	return p.Port, p.Name == "localhost" || p.Addr == loopback4
 }
 
 func (p Pattern) tooWide() error {
 	switch {
 	case p.Below && suffix(p.Name):
 		return fmt.Errorf("it is too wide: anyone can have a name below %s; list the names", p.Name)
-	case p.Port == 0 && p.Addr.IsValid() && special(p.Addr) != "":
+	case p.Port == 0 && p.Addr.IsValid() && address.Kind(p.Addr) != "":
 		return errors.New("it is too wide: it opens every service of a machine that is not public; say the port")
 	}
 	return nil

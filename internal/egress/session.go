@@ -76,7 +76,7 @@ func (s *session) proxied() {
 func (s *session) toLoopback(port uint16) {
 	t := target{host{name: "localhost"}, port}
 	if !s.proxy.allows(t) {
-		t.host = host{addr: loopback}
+		t.host = host{addr: loopback4}
 	}
 	if upstream, f := s.connect(s.ctx, t); f == nil {
 		s.tunnel(nil, upstream)

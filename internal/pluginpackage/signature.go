@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"aead.dev/minisign"
 )
@@ -24,12 +25,42 @@ var (
 )
 
 // Sign returns minisign's signature of a manifest's text, in the prehashed form that minisign
-// makes by default. The trusted comment names the plugin, its version and the digest of the text.
+// makes by default. The trusted comment names the plugin, its version and the digest of the text, the
+// other one the public key, by which who does not know the publisher recognizes it the next time.
 func Sign(key minisign.PrivateKey, s Signed) []byte {
 	r := minisign.NewReader(bytes.NewReader(s.Text))
 	_, _ = io.Copy(io.Discard, r) // of bytes in memory
 	trusted := fmt.Sprintf("plugin %s %s %s", s.Manifest.Name, s.Manifest.Version, digestOf(s.Text))
-	return r.SignWithComments(key, trusted, "signature of a toolhost plugin by key "+KeyID(key.ID()))
+	return r.SignWithComments(key, trusted, byKey+fmt.Sprint(key.Public()))
+}
+
+const byKey = "signature of a toolhost plugin by key "
+
+// Key returns the public key that made the signature, if its comment has that, else the ID that the
+// signature names, which anyone can give a key of their own; empty: there is no signature.
+func (s Signed) Key() string {
+	id, err := s.Signer()
+	if err != nil {
+		return ""
+	}
+	var parsed minisign.Signature
+	_ = parsed.UnmarshalText(s.Signature)                        // as in Signer
+	text, _ := strings.CutPrefix(parsed.UntrustedComment, byKey) // another comment has none
+	var key minisign.PublicKey
+	if key.UnmarshalText([]byte(text)) == nil && key.ID() == id && s.SignedBy(text) {
+		return text
+	}
+	return KeyID(id)
+}
+
+// SignedBy reports whether what [Signed.Key] returned of another manifest has made the signature.
+func (s Signed) SignedBy(key string) bool {
+	var public minisign.PublicKey
+	if public.UnmarshalText([]byte(key)) == nil {
+		return s.Signature != nil && minisign.Verify(public, s.Text, s.Signature)
+	}
+	id, err := s.Signer()
+	return err == nil && KeyID(id) == key
 }
 
 // KeyID is the ID of a key as minisign shows it.

@@ -172,3 +172,29 @@ func TestMinisign(t *testing.T) {
 	put("ours.json.minisig", p.Signature)
 	run("-V", "-P", key.String(), "-m", "ours.json")
 }
+
+// The key of a signature is that of its comment if it made it: its ID can be anyone's.
+func TestKey(t *testing.T) {
+	t.Parallel()
+	p, public := signed(t)
+	q, _ := signed(t)
+	one := p.Key()
+	if one != public.String() || !p.SignedBy(one) || q.SignedBy(one) {
+		t.Errorf("the key is %s, of %s", one, public)
+	}
+	var forged minisign.Signature
+	require.NoError(t, forged.UnmarshalText(q.Signature))
+	forged.KeyID, forged.UntrustedComment = public.ID(), byKey+one
+	q.Signature = require.Must(forged.MarshalText())(t)
+	if q.SignedBy(one) || q.Key() != KeyID(public.ID()) {
+		t.Errorf("a signature by another key passes for one by %s: %s", one, q.Key())
+	}
+	plain := p.Signed
+	plain.Signature = []byte(strings.Replace(string(p.Signature), byKey+one, "signature from minisign secret key", 1))
+	if id := plain.Key(); id != KeyID(public.ID()) || !p.SignedBy(id) {
+		t.Errorf("without the key in its comment, it is %s", id)
+	}
+	if plain.Signature = nil; plain.Key() != "" || plain.SignedBy(one) {
+		t.Error("what is not signed has a key")
+	}
+}

@@ -5,24 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
-	"strings"
-	"sync"
-	"syscall"
 	"time"
 
 	"oras.land/oras-go/v2/registry/remote/retry"
 
-	"github.com/toolhost/toolhost/internal/egress"
-	"github.com/toolhost/toolhost/internal/loopback"
+	"github.com/toolhost/toolhost/internal/address"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
-// Times after which a server is given up on. One that is slow is waited for as long as bytes
-// come.
+// Times after which a server is given up on. One that is slow is waited for as long as bytes come; one
+// that sends nothing for stallTime is not asked again.
 const (
 	connectTime = 10 * time.Second
 	headerTime  = 30 * time.Second
@@ -35,63 +29,21 @@ const maxRedirects = 5
 // errStalled is the cause if a server sent nothing for too long.
 var errStalled = errors.New("the server sent nothing for too long")
 
-// reach is how near to this machine an address is. A server that the operator named may send us
-// to others, and to none that is nearer: what is near trusts this machine.
-type reach int
-
-const (
-	unknown reach = iota
-	public
-	private
-	special // at which clouds serve credentials, among others
-	here    // loopback
-)
-
-func reachOf(ip netip.Addr) reach {
-	ip = egress.Real(ip)
-	switch {
-	case ip.IsLoopback(), ip.IsUnspecified():
-		return here
-	case ip.IsPrivate(), shared.Contains(ip):
-		return private
-	case !egress.Public(ip):
-		return special
-	}
-	return public
-}
-
-// shared is for the networks of providers (RFC 6598).
-var shared = netip.MustParsePrefix("100.64.0.0/10")
-
-// reachOfHost goes by a name or address alone.
-func reachOfHost(host string) reach {
-	if loopback.Is(host) || strings.HasSuffix(strings.ToLower(host), ".localhost") {
-		return here
-	}
-	if ip, err := netip.ParseAddr(host); err == nil {
-		return reachOf(ip)
-	}
-	return unknown
-}
-
 // guard is the transport of one source. It decides which servers are asked, what they learn,
 // and how long they are waited for.
 type guard struct {
 	origin string // host and port of the server that the operator named
+	leash  *address.Leash
 	next   http.RoundTripper
 	stall  time.Duration
-
-	mu      sync.Mutex
-	near    reach // of the origin
-	proxies map[string]bool
 }
 
 // newClient returns a client for the server of a URL.
 func newClient(u *url.URL) *http.Client {
-	g := &guard{origin: hostPort(u), stall: stallTime, near: reachOfHost(u.Hostname()), proxies: map[string]bool{}}
+	g := &guard{origin: address.HostPort(u), leash: address.NewLeash(u), stall: stallTime}
 	g.next = &retry.Transport{
 		Base: &http.Transport{
-			Proxy: g.proxy, DialContext: g.dial, ForceAttemptHTTP2: true, DisableCompression: true,
+			Proxy: g.leash.Proxy, DialContext: g.leash.Dial, ForceAttemptHTTP2: true, DisableCompression: true,
 			TLSHandshakeTimeout: connectTime, ResponseHeaderTimeout: headerTime, MaxResponseHeaderBytes: 64 << 10,
 			IdleConnTimeout: headerTime,
 		},
@@ -105,24 +57,13 @@ func newClient(u *url.URL) *http.Client {
 	return &http.Client{Transport: g, CheckRedirect: redirect}
 }
 
-func hostPort(u *url.URL) string {
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80"}[u.Scheme]
-	}
-	if port == "" {
-		port = "443"
-	}
-	return net.JoinHostPort(strings.ToLower(u.Hostname()), port)
-}
-
 // redirect bounds how many redirects are followed, and keeps credentials from other servers: ports
 // count too.
 func redirect(req *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {
 		return &refusedError{fmt.Sprintf("%s redirects more than %d times", via[0].URL.Host, maxRedirects)}
 	}
-	if hostPort(req.URL) != hostPort(via[0].URL) {
+	if address.HostPort(req.URL) != address.HostPort(via[0].URL) {
 		for _, name := range []string{"Authorization", "Cookie", "Www-Authenticate", "Proxy-Authorization"} {
 			req.Header.Del(name)
 		}
@@ -138,15 +79,15 @@ func (e *refusedError) Error() string { return e.text }
 // RoundTrip implements [http.RoundTripper].
 func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	at := sanitize.Quote(req.URL.Host, 200)
-	foreign := hostPort(req.URL) != g.origin
-	switch {
-	case req.URL.Scheme != "https" && (req.URL.Scheme != "http" || !loopback.Is(req.URL.Hostname())):
+	foreign := address.HostPort(req.URL) != g.origin
+	if req.URL.Scheme != "https" && (req.URL.Scheme != "http" || !address.IsLoopback(req.URL.Hostname())) {
 		return nil, &refusedError{fmt.Sprintf("%s leads to %s by %s, and only https is followed", g.origin, at, sanitize.Quote(req.URL.Scheme, 20))}
-	case foreign && !g.mayReach(reachOfHost(req.URL.Hostname())):
-		return nil, g.tooNear(req.URL.Host)
+	}
+	if err := g.leash.Follow(req.URL); err != nil {
+		return nil, err
 	}
 	ctx, cancel := context.WithCancelCause(req.Context())
-	watch := time.AfterFunc(g.stall+connectTime+headerTime, func() { cancel(errStalled) })
+	watch := time.AfterFunc(g.stall, func() { cancel(errStalled) }) // with all that is tried again below
 	resp, err := g.next.RoundTrip(req.WithContext(ctx))
 	if err != nil {
 		watch.Stop()
@@ -189,54 +130,4 @@ func (w *watched) Close() error {
 	err := w.ReadCloser.Close()
 	w.cancel(nil)
 	return err
-}
-
-// proxy is the environment's, and is noted, so that it may be connected to wherever it is.
-func (g *guard) proxy(req *http.Request) (*url.URL, error) {
-	u, err := http.ProxyFromEnvironment(req)
-	if u != nil {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		g.proxies[hostPort(u)] = true
-	}
-	return u, err
-}
-
-// dial connects to a server once the addresses of its name are known.
-func (g *guard) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	d := net.Dialer{Timeout: connectTime, Control: func(_, resolved string, _ syscall.RawConn) error {
-		at, err := netip.ParseAddrPort(resolved)
-		if err != nil {
-			return err
-		}
-		return g.check(strings.ToLower(address), at.Addr())
-	}}
-	return d.DialContext(ctx, network, address)
-}
-
-func (g *guard) check(address string, ip netip.Addr) error {
-	g.mu.Lock()
-	switch {
-	case g.proxies[address]:
-		g.mu.Unlock()
-		return nil
-	case address == g.origin && g.near == unknown:
-		g.near = reachOf(ip)
-	}
-	g.mu.Unlock()
-	if !g.mayReach(reachOf(ip)) {
-		return g.tooNear(address)
-	}
-	return nil
-}
-
-// mayReach reports whether the origin may lead to what is so near.
-func (g *guard) mayReach(r reach) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return r <= max(g.near, public)
-}
-
-func (g *guard) tooNear(address string) error {
-	return &refusedError{fmt.Sprintf("%s leads to %s, which is this machine or its own network, and is not asked", g.origin, sanitize.Quote(address, 200))}
 }

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/mod/semver"
 	"oras.land/oras-go/v2/registry"
 
-	"github.com/toolhost/toolhost/internal/loopback"
+	"github.com/toolhost/toolhost/internal/address"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
@@ -108,7 +108,7 @@ func (r Ref) web() (Ref, error) {
 	case u.User != nil:
 		return Ref{}, fmt.Errorf("the URL of %s has a user name or password, which the lock would show: use a server that asks for none, or a registry",
 			sanitize.Quote(u.Host, 200))
-	case u.Scheme == "http" && !loopback.Is(u.Hostname()):
+	case u.Scheme == "http" && !address.IsLoopback(u.Hostname()):
 		return Ref{}, fmt.Errorf("%s: plain http is only for a server on this machine: use https", sanitize.Quote(r.Place, 200))
 	}
 	r.Plugin, u.Fragment, u.RawFragment = u.Fragment, "", ""

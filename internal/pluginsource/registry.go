@@ -14,9 +14,8 @@ import (
 	"oras.land/oras-go/v2/errdef"
 	"oras.land/oras-go/v2/registry/remote"
 	"oras.land/oras-go/v2/registry/remote/auth"
-	"oras.land/oras-go/v2/registry/remote/credentials"
 
-	"github.com/toolhost/toolhost/internal/loopback"
+	"github.com/toolhost/toolhost/internal/address"
 	"github.com/toolhost/toolhost/internal/pluginpackage"
 )
 
@@ -38,23 +37,16 @@ func newRegistry(ref Ref) (*registryKeeper, error) {
 		return nil, err
 	}
 	at := &url.URL{Scheme: "https", Host: repository.Reference.Host()}
-	if loopback.Is(at.Hostname()) {
+	if address.IsLoopback(at.Hostname()) {
 		at.Scheme, repository.PlainHTTP = "http", true
 	}
-	store, err := credentials.NewStoreFromDocker(credentials.StoreOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("docker's configuration, which has the credentials of registries, cannot be read: %w", err)
-	}
 	client := newClient(at)
-	authorized := &auth.Client{Client: client, Cache: auth.NewCache(), Credential: credentials.Credential(store)}
-	authorized.SetUserAgent(userAgent)
-	repository.Client = authorized
+	if repository.Client, err = Authorized(at, client); err != nil {
+		return nil, err
+	}
 	repository.MaxMetadataBytes = pluginpackage.MaxManifest
 	return &registryKeeper{repository: repository, client: client}, nil
 }
-
-// userAgent is what servers are told of who asks.
-const userAgent = "toolhost"
 
 func (r *registryKeeper) versions(ctx context.Context) (out []Version, err error) {
 	tags := 0

@@ -10,6 +10,8 @@ import (
 
 	"oras.land/oras-go/v2/errdef"
 	"oras.land/oras-go/v2/registry/remote/errcode"
+
+	"github.com/toolhost/toolhost/internal/address"
 )
 
 // maxTries is how often a server that cuts off is asked again without having sent anything more.
@@ -132,8 +134,10 @@ func statusOf(err error) int {
 // permanent reports whether an error is the answer, and no accident on the way.
 func permanent(err error) bool {
 	var refused *refusedError
+	var near *address.NearError
 	status := statusOf(err)
-	return errors.As(err, &refused) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
+	return errors.As(err, &refused) || errors.As(err, &near) || errors.Is(err, errStalled) ||
+		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
 		errors.Is(err, errdef.ErrNotFound) ||
 		0 < status && status < http.StatusInternalServerError && status != http.StatusTooManyRequests
 }

@@ -108,7 +108,12 @@ const maxLogins = 2
 // beAuthorized logs in, and again when the server wants more, and calls a tool.
 func beAuthorized(ctx context.Context, config mcpclient.Config) (err error) {
 	for range maxLogins {
-		if err = login(ctx, config); err != nil {
+		err = login(ctx, config)
+		if err != nil && issuerToAdd(err) != "" { // the line to add, as an operator does who knows the issuer
+			config.OAuth.Issuer = issuerToAdd(err)
+			err = login(ctx, config)
+		}
+		if err != nil {
 			return err
 		}
 		if err = callOnce(ctx, config); err == nil {
@@ -118,12 +123,19 @@ func beAuthorized(ctx context.Context, config mcpclient.Config) (err error) {
 	return err
 }
 
+// issuerToAdd returns the issuer in the line that an error says to add; empty: there is none.
+func issuerToAdd(err error) string {
+	_, line, _ := strings.Cut(err.Error(), `oauth: {issuer: "`)
+	issuer, _, _ := strings.Cut(line, `"}`)
+	return issuer
+}
+
 func login(ctx context.Context, config mcpclient.Config) error {
 	u, err := mcpclient.New(config)
 	if err != nil {
 		return err
 	}
-	return u.Login(ctx, mcpclient.LoginOptions{Timeout: limit, OpenBrowser: func(page string) error {
+	return u.Login(ctx, mcpclient.LoginOptions{Timeout: limit, OpenBrowser: func(page, _ string) error {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
 		if err != nil {
 			return err

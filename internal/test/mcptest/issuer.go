@@ -30,6 +30,8 @@ type Issuer struct {
 	Lifetime   int      // of tokens, in seconds
 	Secrets    []string // tokens and codes that were issued
 	Page       string   // to log in; empty: its own
+	TokenAt    string   // where tokens are got; empty: from itself
+	Challenges []string // its methods of PKCE; empty: S256
 	Secret     string   // of the only client; empty: there are others, and they are public
 	CIMD       bool     // takes client ID metadata documents
 	Deny       bool     // the user refuses
@@ -54,10 +56,14 @@ func NewIssuer(server *mcp.Server) *Issuer {
 		})
 	})
 	mux.HandleFunc("/.well-known/oauth-authorization-server", func(w http.ResponseWriter, _ *http.Request) {
+		methods := s.Challenges
+		if methods == nil {
+			methods = []string{"S256"}
+		}
 		answer(w, 200, map[string]any{
-			"issuer": s.URL, "authorization_endpoint": cmp.Or(s.Page, s.URL+"/authorize"), "token_endpoint": s.URL + "/token",
+			"issuer": s.URL, "authorization_endpoint": cmp.Or(s.Page, s.URL+"/authorize"), "token_endpoint": cmp.Or(s.TokenAt, s.URL+"/token"),
 			"registration_endpoint": s.URL + "/register", "response_types_supported": []string{"code"},
-			"code_challenge_methods_supported": []string{"S256"}, "client_id_metadata_document_supported": s.CIMD,
+			"code_challenge_methods_supported": methods, "client_id_metadata_document_supported": s.CIMD,
 			"token_endpoint_auth_methods_supported": []string{"none", "client_secret_basic"},
 		})
 	})

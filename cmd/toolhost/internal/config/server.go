@@ -81,6 +81,10 @@ type OAuth struct {
 	// ClientSecret is the secret of client_id, if it has one: a value, in which ${NAME} is replaced, {from_env: NAME}
 	// or {from_file: PATH}. Default: the client is public.
 	ClientSecret Variable `json:"client_secret,omitzero" is:"variable" example:"${EXAMPLE_CLIENT_SECRET}"`
+	// Issuer is the authorization server, by the URL that its metadata has: it alone gets client_secret and what a
+	// login sends. Needed with client_secret. Default: the one that the server names, if all that a login sends goes
+	// to its own site.
+	Issuer string `json:"issuer,omitempty" is:"issuer" example:"https://login.example.com"`
 	// Port is the port of http://127.0.0.1:PORT/callback, to which the browser returns, for clients that are
 	// registered with one. Default: any that is free.
 	Port int `json:"callback_port,omitempty" title:"a port" minimum:"1" maximum:"65535" example:"8123"`

@@ -78,6 +78,9 @@ func (o OAuth) lines() (out []string) {
 		out = append(out, "client_id: "+flow(o.ClientID))
 	}
 	out = append(out, Environment{o.ClientSecret}.lines()...)
+	if o.Issuer != "" {
+		out = append(out, "issuer: "+flow(o.Issuer))
+	}
 	if o.Port != 0 {
 		out = append(out, "callback_port: "+flow(o.Port))
 	}

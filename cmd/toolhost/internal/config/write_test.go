@@ -18,7 +18,7 @@ func TestInsert(t *testing.T) {
 	}
 	far := Server{URL: "https://x/mcp", Headers: Environment{Value("X-A", "b: c")}, Transport: TransportSSE}
 	far.Enabled = true
-	far.OAuth = OAuth{ClientID: "1", ClientSecret: Value("client_secret", "${S}"), Scopes: []string{"a:b", "c"}, Port: 8123}
+	far.OAuth = OAuth{ClientID: "1", ClientSecret: Value("client_secret", "${S}"), Scopes: []string{"a:b", "c"}, Port: 8123, Issuer: "https://l.example"}
 	for before, want := range map[string]string{
 		"":                          "",
 		"# mine\nlog_level: info\n": "# mine\nlog_level: info\n",

@@ -15,6 +15,7 @@ import (
 	"github.com/toolhost/toolhost/internal/safefile"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
+	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // Action is what installing a package does.
@@ -83,6 +84,11 @@ func (i *Installer) plan(w Wish, found *pluginpackage.Package) (Plan, error) {
 	if err != nil {
 		return Plan{}, unusable(fmt.Errorf("%s %s is not for this machine: %w", m.Name, m.Version, err))
 	}
+	if !slices.Contains(m.Protocols, wire.ProtocolVersion) {
+		spoken := strings.Trim(strings.ReplaceAll(fmt.Sprint(m.Protocols), " ", ", "), "[]")
+		return Plan{}, unusable(fmt.Errorf("%s %s speaks version %s of the toolhost protocol, this host version %d",
+			m.Name, m.Version, spoken, wire.ProtocolVersion))
+	}
 	p := Plan{
 		Plugin: m.Name, Version: m.Version, Action: Install, Source: w.Ref.Line(found.Digest, m.Name), Package: found.Digest.String(),
 		Platform: Platform, SHA256: file.Digest.Encoded(), Size: file.Size, License: m.License, Description: m.Description, Needs: m.Needs,
@@ -120,7 +126,7 @@ func (i *Installer) plan(w Wish, found *pluginpackage.Package) (Plan, error) {
 		p.Before = before.Version
 	}
 	p.compare(m, was)
-	return p, p.decide(w, before, ok)
+	return p, p.decide(w, before, was, found.Signed)
 }
 
 // PlanKept is the plan of putting a version in place that is kept.
@@ -156,7 +162,8 @@ func (i *Installer) PlanKept(v installed.Version, s pluginpackage.Signed) (Plan,
 }
 
 // decide says what the package does to what is in place, or why it may not.
-func (p *Plan) decide(w Wish, before installed.Version, ok bool) error {
+func (p *Plan) decide(w Wish, before installed.Version, was *pluginpackage.Signed, now pluginpackage.Signed) error {
+	ok := was != nil
 	locked, pinned := lockfile.Entry{}, false
 	files := map[string]string{}
 	if w.Pinned != nil {
@@ -172,6 +179,11 @@ func (p *Plan) decide(w Wish, before installed.Version, ok bool) error {
 	if !ok && pinned && pluginsource.IsVersion(locked.Version) {
 		last = locked.Version
 	}
+	signed, another := p.Signature, false
+	if ok && was.Key() != "" && !now.SignedBy(was.Key()) {
+		another = p.Publisher == "" // whom the operator trusts may change its key
+		p.Signature += fmt.Sprintf("; version %s was signed with key %s", before.Version, was.Key())
+	}
 	switch {
 	case other && !w.Force:
 		return refused(*p, fmt.Sprintf("version %s was published twice: what is installed or pinned has other bytes than the package at %s", p.Version, p.Source),
@@ -179,8 +191,10 @@ func (p *Plan) decide(w Wish, before installed.Version, ok bool) error {
 	case last != "" && pluginsource.CompareVersions(p.Version, last) < 0 && !w.Downgrade:
 		return refused(*p, fmt.Sprintf("it is older than %s, which is installed or pinned", last), "to go back to it, add --downgrade")
 	case ok && before.Publisher != "" && p.Publisher == "" && !w.Force:
-		return refused(*p, fmt.Sprintf("%s, and version %s was signed by %s", p.Signature, before.Version, before.Publisher),
+		return refused(*p, fmt.Sprintf("%s, and version %s was signed by %s", signed, before.Version, before.Publisher),
 			"ask its publisher; to take it without, add --force")
+	case another && !w.Force:
+		return refused(*p, p.Signature, "ask its publisher; to take it all the same: toolhost plugins install "+p.Source+" --force")
 	}
 	switch {
 	case ok && before.Package == p.Package && before.SHA256 == p.SHA256:
@@ -245,7 +259,7 @@ func (i *Installer) checkTrust(p *Plan, s pluginpackage.Signed) error {
 	case errors.Is(err, pluginpackage.ErrUnsigned):
 		p.Signature = "not signed"
 	case errors.Is(err, pluginpackage.ErrUnknownKey):
-		p.Signature = "signed with a key of no publisher that you trust"
+		p.Signature = "signed with key " + s.Key() + ", of no publisher that you trust"
 	default: // whatever the operator demands: someone has changed it, or it goes too far
 		return refused(*p, err.Error(), "ask its publisher, or install another version")
 	}

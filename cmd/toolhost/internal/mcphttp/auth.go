@@ -92,7 +92,9 @@ func (s *Server) identify(ctx context.Context, text string, missing bool) (ident
 	who, err := issuer.verify(ctx, text)
 	if err != nil {
 		if errors.Is(err, errUnavailable) {
-			s.options.Log.Warn("tokens of the issuer cannot be checked", "issuer", issuer.settings.Issuer, "error", err)
+			if n := s.unchecked.count(); n > 0 {
+				s.options.Log.Warn("tokens of the issuer cannot be checked", "issuer", issuer.settings.Issuer, "error", err, "tokens", n)
+			}
 			return identity{}, refusal{
 				status: http.StatusServiceUnavailable, code: "temporarily_unavailable", retry: issuerPause,
 				text: "the token cannot be checked now, as its issuer does not answer: try again",
@@ -198,6 +200,24 @@ func (f *failures) forget() {
 	if f.of == nil || len(f.of) >= maxAddresses {
 		f.of = map[netip.Prefix]*rate.Limiter{}
 	}
+}
+
+// minutely counts what strangers can have as often as they like, and the log once a minute.
+type minutely struct {
+	mu   sync.Mutex
+	next time.Time
+	n    int
+}
+
+// count counts one, and returns how many there were since the last line if it is time for another; else 0.
+func (m *minutely) count() (n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.n++
+	if now := time.Now(); now.After(m.next) {
+		n, m.n, m.next = m.n, 0, now.Add(time.Minute)
+	}
+	return n
 }
 
 // remote returns the address that a request comes from.

@@ -12,10 +12,9 @@ import (
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
-	"golang.org/x/time/rate"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
-	"github.com/toolhost/toolhost/internal/loopback"
+	"github.com/toolhost/toolhost/internal/address"
 )
 
 // Bounds of what an issuer is asked.
@@ -23,8 +22,6 @@ const (
 	issuerTime  = 10 * time.Second // for an answer
 	issuerPause = 5 * time.Second  // after one that failed
 	maxAnswer   = 1 << 20          // bytes
-	keyBurst    = 5                // readings of its keys: tokens with unknown keys make the library read them
-	keyPause    = 10 * time.Second
 	// skew is how far its clock and ours may differ.
 	skew = 30 * time.Second
 	// maxKnown bounds the tokens that need not be verified again.
@@ -138,6 +135,13 @@ func (i *issuer) subject(t *oidc.IDToken) (string, error) {
 	if err := t.Claims(&claims); err != nil {
 		return "", err
 	}
+	for _, name := range []string{"exp", "nbf", "iat"} { // which the library takes as texts, too
+		if v, ok := claims[name]; ok {
+			if _, number := v.(float64); !number {
+				return "", fmt.Errorf("the claim %s of the token is not a number", name)
+			}
+		}
+	}
 	subject, _ := claims[i.settings.Claim].(string)
 	if subject == "" {
 		return "", fmt.Errorf("the token has no text in its claim %s", i.settings.Claim)
@@ -176,32 +180,11 @@ func (i *issuer) ready() (*oidc.IDTokenVerifier, error) {
 		i.failed, i.err = time.Now(), fmt.Errorf("%w: %w", errUnavailable, err)
 		return nil, i.err
 	}
-	keys := &keySet{remote: oidc.NewRemoteKeySet(oidc.ClientContext(context.Background(), &http.Client{
-		Timeout: issuerTime, CheckRedirect: i.client.CheckRedirect,
-		Transport: &sparing{bounded{http.DefaultTransport}, rate.NewLimiter(rate.Every(keyPause), keyBurst)},
-	}), says.Keys)}
-	i.verifier = oidc.NewVerifier(i.settings.Issuer, keys, &oidc.Config{
+	i.verifier = oidc.NewVerifier(i.settings.Issuer, newKeySet(says.Keys, i.client), &oidc.Config{
 		ClientID: i.settings.Audience, SupportedSigningAlgs: algorithms,
 		Now: func() time.Time { return time.Now().Add(-skew) },
 	})
 	return i.verifier, nil
-}
-
-type askedKey struct{}
-
-// keySet verifies signatures. The library does not pass on why its keys could not be read, so
-// that is put where the context says.
-type keySet struct{ remote oidc.KeySet }
-
-// VerifySignature implements [oidc.KeySet].
-func (k *keySet) VerifySignature(ctx context.Context, jwt string) ([]byte, error) {
-	payload, err := k.remote.VerifySignature(ctx, jwt)
-	if errors.Is(err, errUnavailable) {
-		if asked, ok := ctx.Value(askedKey{}).(*error); ok {
-			*asked = err
-		}
-	}
-	return payload, err
 }
 
 // bounded bounds the size of answers. Anything but a success is [errUnavailable].
@@ -226,22 +209,8 @@ type limited struct {
 	io.Closer
 }
 
-// sparing bounds how often keys are read.
-type sparing struct {
-	bounded
-	rate *rate.Limiter
-}
-
-// RoundTrip implements [http.RoundTripper].
-func (s *sparing) RoundTrip(r *http.Request) (*http.Response, error) {
-	if !s.rate.Allow() {
-		return nil, fmt.Errorf("%w: its keys were read a moment ago", errUnavailable)
-	}
-	return s.bounded.RoundTrip(r)
-}
-
 // isPrivate reports whether what is sent to a URL, and comes from there, is not in plain text on
 // a network.
 func isPrivate(u *url.URL) bool {
-	return u.Scheme == "https" || u.Scheme == "http" && loopback.Is(u.Hostname())
+	return u.Scheme == "https" || u.Scheme == "http" && address.IsLoopback(u.Hostname())
 }

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -29,6 +30,7 @@ type login struct {
 	*httptest.Server
 	t     *testing.T
 	key   *ecdsa.PrivateKey
+	id    atomic.Value // of the key
 	down  atomic.Bool
 	asked atomic.Int32 // for its keys
 }
@@ -37,8 +39,9 @@ func newLogin(t *testing.T) *login {
 	t.Helper()
 	key := require.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	l := &login{t: t, key: key}
+	l.id.Store("one")
 	l.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var answer any = jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: l.key.Public(), KeyID: "one", Algorithm: "ES256"}}}
+		var answer any = jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: l.key.Public(), KeyID: l.id.Load().(string), Algorithm: "ES256"}}}
 		switch {
 		case l.down.Load():
 			http.Error(w, "down", http.StatusBadGateway)
@@ -59,7 +62,13 @@ func newLogin(t *testing.T) *login {
 // sign returns a token with claims, which change those of a good one.
 func (l *login) sign(key jose.SigningKey, change map[string]any) string {
 	l.t.Helper()
-	signer, err := jose.NewSigner(key, (&jose.SignerOptions{}).WithHeader("kid", "one"))
+	return l.signAs(l.id.Load().(string), key, change)
+}
+
+// signAs is sign by a key that is called so.
+func (l *login) signAs(id string, key jose.SigningKey, change map[string]any) string {
+	l.t.Helper()
+	signer, err := jose.NewSigner(key, (&jose.SignerOptions{}).WithHeader("kid", id))
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -88,11 +97,16 @@ func (l *login) token(change map[string]any) string {
 // serverFor returns a server that says whose a request is, and what is left of its token.
 func serverFor(t *testing.T, settings *config.MCP) (*httptest.Server, *token.Store) {
 	t.Helper()
+	return serverWith(t, settings, hclog.NewNullLogger())
+}
+
+func serverWith(t *testing.T, settings *config.MCP, log hclog.Logger) (*httptest.Server, *token.Store) {
+	t.Helper()
 	store := token.In(t.TempDir())
 	tokens := token.NewChecker(store)
 	t.Cleanup(tokens.Close)
 	s := require.Must(New(Options{
-		Settings: func() config.MCP { return *settings }, Tokens: tokens, Log: hclog.NewNullLogger(),
+		Settings: func() config.MCP { return *settings }, Tokens: tokens, Log: log,
 		CallerOf: func(subject string) (string, bool) { return "ann", subject == "ann@login" },
 	}))(t)
 	s.Ready(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -144,6 +158,7 @@ func TestTokensOfAnIssuer(t *testing.T) {
 		"over":                  {l.token(map[string]any{"exp": time.Now().Add(-time.Minute).Unix()}), 401},
 		"without an end":        {l.token(map[string]any{"exp": nil}), 401},
 		"not yet":               {l.token(map[string]any{"nbf": time.Now().Add(time.Hour).Unix()}), 401},
+		"with an end in words":  {l.token(map[string]any{"exp": fmt.Sprint(time.Now().Add(time.Hour).Unix())}), 401},
 		"for another server":    {l.token(map[string]any{"aud": "other"}), 401},
 		"for no server":         {l.token(map[string]any{"aud": nil}), 401},
 		"of another issuer":     {l.token(map[string]any{"iss": "https://evil.example"}), 401},
@@ -226,8 +241,57 @@ func TestIssuerIsDown(t *testing.T) {
 	for i := range 50 {
 		ask(t, front.URL+Path, good[:len(good)-8]+fmt.Sprintf("AAAAAA%02d", i))
 	}
-	if n := l.asked.Load() - before; n > keyBurst {
-		t.Errorf("50 wrong tokens make it ask for the keys %d times", n)
+	if n := l.asked.Load() - before; n != 0 {
+		t.Errorf("50 wrong tokens by a key that is known make it ask for the keys %d times", n)
+	}
+}
+
+// Forged tokens count as wrong ones, by a key that is known or not, and delay no caller with a new key. An
+// issuer that is down has one line in the log a minute.
+func TestForgedTokens(t *testing.T) {
+	t.Parallel()
+	l := newLogin(t)
+	settings := settingsFor(l)
+	var log strings.Builder
+	front, _ := serverWith(t, &settings, hclog.New(&hclog.LoggerOptions{Output: &log, Level: hclog.Warn, Mutex: &sync.Mutex{}}))
+	l.down.Store(true)
+	for range 10 {
+		if answer, _ := ask(t, front.URL+Path, l.token(nil)); answer.StatusCode != http.StatusServiceUnavailable {
+			t.Errorf("while the issuer is down: %s", answer.Status)
+		}
+	}
+	if n := strings.Count(log.String(), "[WARN]"); n != 1 {
+		t.Errorf("%d lines in the log: %s", n, log.String())
+	}
+	l.down.Store(false)
+	front, _ = serverFor(t, &settings)
+	if answer, _ := ask(t, front.URL+Path, l.token(nil)); answer.StatusCode != http.StatusOK {
+		t.Fatalf("a good one: %s", answer.Status)
+	}
+	other := jose.SigningKey{Algorithm: jose.ES256, Key: require.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)}
+	got := map[int]int{}
+	for range 2 * failureBurst {
+		answer, _ := ask(t, front.URL+Path, l.sign(other, nil))
+		got[answer.StatusCode]++
+	}
+	for i := range keyBurst {
+		answer, _ := ask(t, front.URL+Path, l.signAs(fmt.Sprint("none", i), other, nil))
+		got[answer.StatusCode]++
+	}
+	if got[401] < failureBurst || got[429] < failureBurst || len(got) != 2 {
+		t.Errorf("forged tokens are answered with %v", got)
+	}
+	before := l.asked.Load()
+	for range failureBurst {
+		ask(t, front.URL+Path, l.signAs("none0", other, nil))
+	}
+	if n := l.asked.Load() - before; n > 1 {
+		t.Errorf("one key that is not there is looked for %d times", n)
+	}
+	l.key = require.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
+	l.id.Store("two")
+	if answer, text := ask(t, front.URL+Path, l.token(nil)); answer.StatusCode != http.StatusOK {
+		t.Errorf("a new key: %s %s", answer.Status, text)
 	}
 }
 

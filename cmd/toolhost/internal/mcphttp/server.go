@@ -51,12 +51,13 @@ type Options struct {
 
 // Server answers MCP clients.
 type Server struct {
-	options  Options
-	http     *http.Server
-	cert     *certificate // nil: no TLS
-	failures failures
-	issuers  issuers
-	requests requests
+	options   Options
+	http      *http.Server
+	cert      *certificate // nil: no TLS
+	failures  failures
+	unchecked minutely // tokens of an issuer that does not answer
+	issuers   issuers
+	requests  requests
 	// mcp answers callers; nil: the tools are not ready, or not any more.
 	mcp      atomic.Pointer[http.Handler]
 	listener atomic.Pointer[listener]

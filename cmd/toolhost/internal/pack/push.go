@@ -14,12 +14,12 @@ import (
 	"oras.land/oras-go/v2/registry"
 	"oras.land/oras-go/v2/registry/remote"
 	"oras.land/oras-go/v2/registry/remote/auth"
-	"oras.land/oras-go/v2/registry/remote/credentials"
 	"oras.land/oras-go/v2/registry/remote/errcode"
 	"oras.land/oras-go/v2/registry/remote/retry"
 
-	"github.com/toolhost/toolhost/internal/loopback"
+	"github.com/toolhost/toolhost/internal/address"
 	"github.com/toolhost/toolhost/internal/pluginpackage"
+	"github.com/toolhost/toolhost/internal/pluginsource"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
@@ -51,17 +51,15 @@ func ParseTarget(text string) (*Target, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: expected oci://HOST/REPOSITORY, with :TAG if it is not the version: %w", sanitize.Quote(text, 200), err)
 	}
-	store, err := credentials.NewStoreFromDocker(credentials.StoreOptions{})
+	client, err := pluginsource.Authorized(&url.URL{Scheme: "https", Host: ref.Host()}, retry.DefaultClient)
 	if err != nil {
-		return nil, fmt.Errorf("docker's configuration, which has the credentials of registries, cannot be read: %w", err)
+		return nil, err
 	}
-	client := &auth.Client{Client: retry.DefaultClient, Cache: auth.NewCache(), Credential: credentials.Credential(store)}
-	client.SetUserAgent("toolhost")
 	out := &Target{Tag: ref.Reference}
 	ref.Reference = ""
 	out.repository = &remote.Repository{
 		Client: client, Reference: ref,
-		PlainHTTP:        loopback.Is((&url.URL{Host: ref.Host()}).Hostname()),
+		PlainHTTP:        address.IsLoopback((&url.URL{Host: ref.Host()}).Hostname()),
 		MaxMetadataBytes: pluginpackage.MaxManifest,
 	}
 	return out, nil

@@ -173,7 +173,9 @@ func (n Named) upstream() mcpclient.Config {
 		c.Headers.Set(name, value)
 	}
 	own := n.Server.OAuth
-	c.OAuth = mcpclient.OAuth{ClientID: own.ClientID, ClientSecret: t.ClientSecret, Scopes: own.Scopes, Port: own.Port}
+	c.OAuth = mcpclient.OAuth{
+		ClientID: own.ClientID, ClientSecret: t.ClientSecret, Issuer: own.Issuer, Scopes: own.Scopes, Port: own.Port,
+	}
 	return c
 }
 
