@@ -88,6 +88,9 @@ func (b *listingBuilder) tool(raw json.RawMessage) error {
 	}
 	b.seen[t.Name] = true
 	d := b.l.u.definition(t)
+	if b.l.u.IsOwn(d.Name) {
+		return fmt.Errorf("its tool %.128q is refused: %s is a tool of the host's own", t.Name, d.Name)
+	}
 	b.shown(&d, t)
 	if other, taken := b.out.theirs[d.Name]; taken {
 		return fmt.Errorf("its tools %.128q and %.128q both have the name %s here; the first counts", other, t.Name, d.Name)

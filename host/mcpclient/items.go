@@ -71,13 +71,20 @@ var kinds = map[mcpwire.Kind]kind{
 	},
 }
 
-// List implements [mcpwire.Source]. The SDK has checked each page.
+// List implements [mcpwire.Source].
 func (u source) List(ctx context.Context, of mcpwire.Kind) ([]mcpwire.Item, error) {
+	return u.kept[of].of(func() ([]mcpwire.Item, error) {
+		l, err := u.with(ctx, kinds[of].has)
+		if l == nil {
+			return nil, err
+		}
+		return l.items(ctx, of)
+	})
+}
+
+// items asks for what the server lists of a kind. The SDK has checked each page.
+func (l *link) items(ctx context.Context, of mcpwire.Kind) ([]mcpwire.Item, error) {
 	k := kinds[of]
-	l, err := u.with(ctx, k.has)
-	if l == nil {
-		return nil, err
-	}
 	ctx, stop := context.WithTimeout(ctx, requestTime)
 	defer stop()
 	size := 0
@@ -88,8 +95,8 @@ func (u source) List(ctx context.Context, of mcpwire.Kind) ([]mcpwire.Item, erro
 			return nil, "", l.passed(ctx, err)
 		}
 		raw := call.take()
-		if size += len(raw); size > u.most {
-			return nil, "", fmt.Errorf("it has more than %d bytes", u.most)
+		if size += len(raw); size > l.u.most {
+			return nil, "", fmt.Errorf("it has more than %d bytes", l.u.most)
 		}
 		return itemsOf(raw, string(of), k.key)
 	})

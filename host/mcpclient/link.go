@@ -133,7 +133,7 @@ func (l *link) Description() wire.Description {
 		}
 	}
 	if listed := l.listed.Load(); listed != nil {
-		about.Tools = listed.definitions()
+		about.Tools = append(listed.definitions(), l.ownDefinitions()...)
 	}
 	return about
 }
@@ -229,9 +229,12 @@ func (l *link) client() *mcp.Client {
 			l.relist.poke(l.life)
 		},
 		PromptListChangedHandler: func(context.Context, *mcp.PromptListChangedRequest) {
+			l.u.kept[mcpwire.Prompts].forget()
 			l.u.tell(func(n *mcpwire.Notices) func() { return n.PromptsChanged })
 		},
 		ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) {
+			l.u.kept[mcpwire.Resources].forget()
+			l.u.kept[mcpwire.Templates].forget()
 			l.u.tell(func(n *mcpwire.Notices) func() { return n.ResourcesChanged })
 		},
 		ResourceUpdatedHandler: func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) {

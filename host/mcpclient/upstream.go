@@ -81,6 +81,9 @@ type Upstream struct {
 	most   int         // bytes of a list
 	legacy atomic.Bool // the server went away when it was asked for the newest revision
 
+	kept  map[mcpwire.Kind]*keptItems
+	named named
+
 	mu       sync.Mutex
 	start    func(context.Context) error
 	link     *link // the connection; nil: there is none
@@ -130,6 +133,10 @@ func New(config Config) (*Upstream, error) {
 	}
 	u := &Upstream{
 		config: config, most: maxListBytes, notices: map[*mcpwire.Notices]struct{}{}, followed: map[string]int{},
+		kept: map[mcpwire.Kind]*keptItems{},
+	}
+	for of := range kinds {
+		u.kept[of] = &keptItems{}
 	}
 	u.handle = mcpwire.HandleOf(source{u})
 	if config.URL != "" {

@@ -23,6 +23,15 @@ type Connector interface {
 	Connect(ctx context.Context, stdio io.ReadWriteCloser, to Events) (Connection, error)
 }
 
+// Own is a [Connector] with tools of the host's own, by which what a server has besides tools is
+// reached. Operators see them, and models do not.
+type Own interface {
+	// IsOwn reports whether a tool is one of them, by the name that the Connection gives it.
+	IsOwn(tool string) bool
+	// IsDangerous reports whether a call of one of them can do more harm than its definition says.
+	IsDangerous(context.Context, tool.Call) bool
+}
+
 // ErrAgain is the cause of an error of [Connector.Connect] that says that the next try may
 // succeed, as the Connector has learned from this one.
 var ErrAgain = errors.New("worth another try")

@@ -177,6 +177,9 @@ func (s *source) describe(said listing) Listing {
 	if about, ok := s.plugin.Description(); ok && slices.Contains(about.Features, wire.FeatureSessions) {
 		out.Keeper = s.plugin
 	}
+	if s.server != nil {
+		out.Own, _ = s.server.Connector.(plugin.Own)
+	}
 	out.Changed = func() { s.refreshOrLog() }
 	return out
 }
