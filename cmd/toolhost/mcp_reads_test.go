@@ -2,12 +2,15 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // readBy reads a resource, and returns its text, or the error's.
@@ -23,7 +26,7 @@ func readBy(ctx context.Context, c *mcp.ClientSession, uri string) string {
 func TestReadsPassTheChain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	srv := mcpServer("-resources", "file:///etc/hosts file:///{+path}", "-prompts", "p", "echo", "pid")
+	srv := mcpServer()
 	w.configure("tools: {srv.echo: {safety: safe}}", "mcp_servers: {srv: {command: "+srv["command"].(string)+
 		`, args: ["-resources", "file:///etc/hosts file:///{+path}", "-prompts", "p", "echo", "pid"], include: [echo]}}`,
 		"callers:", "  bob: {approval: 'no', tools: {allow: [srv.echo], max_safety: safe}, rate: 1/1h, max_calls: 1}",
@@ -62,4 +65,36 @@ func TestReadsPassTheChain(t *testing.T) {
 			t.Errorf("a client lists %s", name.Name)
 		}
 	}
+}
+
+// Names of prompts and resources stay with the server that had them first, whatever another lists later.
+func TestPromptsAndResourcesAreNotTaken(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	server := func(name, resources string) string {
+		return fmt.Sprintf("  %s: {command: %s, args: [-prompts, p, -resources, %q, echo, %s]}",
+			name, filepath.Join(built.dir, "mcpserver"), resources, map[string]string{"aaa": "pid", "srv": "env"}[name])
+	}
+	mine := server("srv", "srv://one file:///{+path}")
+	w.configure("mcp_servers:", mine)
+	w.run("call", "srv.mcp.read", "--arg", "uri=srv://one").exits(exit.Done).prints("srv://one of echo env")
+	w.configure("mcp_servers:", mine, server("aaa", "srv://one aaa://one file:///home/{+x}"), "callers: {ann: {approval: 'yes'}}")
+	d := w.serveMCP()
+	ann := d.connect(w.token("ann"), nil)
+	for uri, by := range map[string]string{"srv://one": "env", "file:///home/me": "env", "aaa://one": "pid"} {
+		equal(t, "who answers for "+uri, readBy(t.Context(), ann, uri), uri+" of echo "+by)
+	}
+	var names []string
+	for p, err := range ann.Prompts(t.Context(), nil) {
+		names = append(names, require.Must(p, err)(t).Name)
+	}
+	equal(t, "the prompts", fmt.Sprint(names), "[aaa.p p]")
+	for name, by := range map[string]string{"p": "p of echo env", "aaa.p": "p of echo pid"} {
+		got := require.Must(ann.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: name}))(t)
+		equal(t, "prompt "+name, got.Messages[0].Content.(*mcp.TextContent).Text, by)
+	}
+	lost := []string{"prompt p of plugin aaa is served as aaa.NAME, as plugin srv has its name", "resource srv://one of plugin aaa is not served"}
+	w.run("plugins", "show", "aaa").exits(exit.Done).prints(append(lost, "prompts 1, resources 2, resource templates 1")...)
+	w.run("plugins", "show", "srv").exits(exit.Done).prints("plugin aaa wants 2 of its names too", "prompts 1, resources 1, resource templates 1")
+	w.run("doctor").prints(lost...)
 }

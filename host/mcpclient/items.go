@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/host/internal/mcpwire"
@@ -71,15 +74,61 @@ var kinds = map[mcpwire.Kind]kind{
 	},
 }
 
+// listOthers lists what a new connection has besides tools. What does not come in time is asked for
+// again when a client wants it.
+func (l *link) listOthers(ctx context.Context) {
+	ctx, stop := context.WithTimeout(ctx, othersTime)
+	defer stop()
+	about := l.session.InitializeResult()
+	var all sync.WaitGroup
+	for of, k := range kinds {
+		all.Go(func() {
+			l.u.kept[of].forget()
+			_, err := l.u.kept[of].of(func() ([]mcpwire.Item, error) {
+				if about == nil || about.Capabilities == nil || !k.has(about.Capabilities) {
+					return nil, nil
+				}
+				return l.items(ctx, of)
+			})
+			if err != nil {
+				l.fault(fmt.Errorf("its %s cannot be listed: %w", k.what, err))
+			}
+		})
+	}
+	all.Wait()
+	l.tellOffers()
+}
+
+// tellOffers reports what the server has besides tools.
+func (l *link) tellOffers() {
+	if l.to.Offers == nil {
+		return
+	}
+	var out []string
+	for of := range kinds {
+		for _, item := range l.u.kept[of].last(maxOffers) {
+			if len(item.Key) <= maxOffer {
+				out = append(out, of.One()+" "+item.Key)
+			}
+		}
+	}
+	slices.Sort(out)
+	l.to.Offers(slices.Compact(out))
+}
+
 // List implements [mcpwire.Source].
 func (u source) List(ctx context.Context, of mcpwire.Kind) ([]mcpwire.Item, error) {
-	return u.kept[of].of(func() ([]mcpwire.Item, error) {
-		l, err := u.with(ctx, kinds[of].has)
-		if l == nil {
+	var l *link // if it was asked
+	out, err := u.kept[of].of(func() (_ []mcpwire.Item, err error) {
+		if l, err = u.with(ctx, kinds[of].has); l == nil {
 			return nil, err
 		}
 		return l.items(ctx, of)
 	})
+	if l != nil && err == nil {
+		l.tellOffers()
+	}
+	return out, err
 }
 
 // items asks for what the server lists of a kind. The SDK has checked each page.
@@ -88,7 +137,7 @@ func (l *link) items(ctx context.Context, of mcpwire.Kind) ([]mcpwire.Item, erro
 	ctx, stop := context.WithTimeout(ctx, requestTime)
 	defer stop()
 	size := 0
-	return pages(l, k.what, func(cursor string) ([]mcpwire.Item, string, error) {
+	out, err := pages(l, k.what, func(cursor string) ([]mcpwire.Item, string, error) {
 		call, ctx := observed(ctx)
 		defer call.finish()
 		if err := k.ask(ctx, l.session, cursor); err != nil {
@@ -100,6 +149,10 @@ func (l *link) items(ctx context.Context, of mcpwire.Kind) ([]mcpwire.Item, erro
 		}
 		return itemsOf(raw, string(of), k.key)
 	})
+	if theirs := theirError(err); theirs != nil && theirs.Code == jsonrpc.CodeMethodNotFound {
+		return nil, nil // as many servers answer that have resources and no templates
+	}
+	return out, err
 }
 
 // itemsOf returns the items of a page, and the cursor of the next.

@@ -26,6 +26,13 @@ func (k *keptItems) forget() {
 	k.version++
 }
 
+// last returns the list as it was last, at most so many of it.
+func (k *keptItems) last(most int) []mcpwire.Item {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.items[:min(len(k.items), most)]
+}
+
 // of returns the list, or what list does if that is not known to be it.
 func (k *keptItems) of(list func() ([]mcpwire.Item, error)) ([]mcpwire.Item, error) {
 	k.mu.Lock()

@@ -81,7 +81,9 @@ func (u *Upstream) connectWith(
 	if err == nil {
 		l.session = session
 		go l.watch()
-		err = l.listFirst(ctx)
+		if err = l.listFirst(ctx); err == nil {
+			l.listOthers(ctx)
+		}
 	}
 	if !release() && err == nil {
 		err = context.Cause(ctx)

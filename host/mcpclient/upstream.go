@@ -237,6 +237,9 @@ const (
 	maxPages      = 1_000            // pages of a list
 	maxOpen       = 1_024            // open calls on a connection
 	maxQuestions  = 16               // questions of a server that wait for an answer
+	maxOffers     = 1_000            // prompts, resources or templates that are reported
+	maxOffer      = 512              // bytes of one
+	othersTime    = 10 * time.Second // for what a server lists besides tools, when it is connected to
 	maxRounds     = 10               // of questions in one call, as in the SDK
 	questionTime  = 10 * time.Minute // for one answer
 	requestTime   = time.Minute      // for a request that is not a call

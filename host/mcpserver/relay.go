@@ -9,15 +9,18 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/internal/mcpwire"
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/mcpjson"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // What mounted servers have besides tools passes through to clients, under the names that the
-// servers give it. Of two servers with the same prompt or resource the first counts, by the
-// servers' names. What a client asks of it is a call of one of the host's own tools, so that a
+// servers give it. Of two servers with the same prompt or resource it stays with who had it first; the
+// prompt of the other is SERVER.NAME. What a client asks of it is a call of one of the host's own tools, so that a
 // client is shown what it may call for.
 
 // relay is a mounted server as clients are shown it.
@@ -76,9 +79,12 @@ type reach struct {
 	*relay
 
 	tools map[mcpwire.Own]string // those that the client may call, by their names here
+	since time.Time              // when it first had something
+	lost  map[string]string      // what it lists and another has, as in [plugin.Events], and the other
 }
 
-// reaches returns the mounted servers, and by which of the host's own tools the client may reach each.
+// reaches returns the mounted servers, those first that have had something for longest, and by which of
+// the host's own tools the client may reach each.
 // Of a server whose tools are not known yet, they are judged as they will be.
 func (c *clientSession) reaches() []reach {
 	all := c.server.relays()
@@ -96,9 +102,19 @@ func (c *clientSession) reaches() []reach {
 			tools[t.Owner][mcpwire.Own(strings.TrimPrefix(t.Claimed.Name, t.Owner+"."))] = t.Name
 		}
 	}
+	status := map[string]plugin.Status{}
+	for _, p := range c.server.host.Plugins() {
+		status[p.Name] = p
+	}
 	out := make([]reach, len(all))
 	for i, r := range all {
-		out[i] = reach{r, tools[r.name]}
+		out[i] = reach{relay: r, tools: tools[r.name], lost: map[string]string{}}
+		if has := status[r.name].Offers; has != nil {
+			out[i].since = has.Since
+		}
+		for _, l := range status[r.name].Lost {
+			out[i].lost[l.Kind+" "+l.Tool] = l.To
+		}
 		if known[r.name] {
 			continue
 		}
@@ -109,6 +125,7 @@ func (c *clientSession) reaches() []reach {
 			}
 		}
 	}
+	slices.SortStableFunc(out, func(a, b reach) int { return a.since.Compare(b.since) })
 	return out
 }
 
@@ -124,9 +141,10 @@ func by(all []reach, own mcpwire.Own, may bool) (out []reach) {
 
 // offered is something that a mounted server has, and the server.
 type offered struct {
-	mcpwire.Item
+	mcpwire.Item // as clients are shown it
 
-	from reach
+	from   reach
+	theirs string // the server's key for it
 }
 
 // gather lists what servers have of a kind, sorted. A server that fails costs only its own.
@@ -144,14 +162,37 @@ func (c *clientSession) gather(ctx context.Context, of mcpwire.Kind, all []reach
 		})
 	}
 	wg.Wait()
-	taken := map[string]bool{}
-	var out []offered
+	there, taken := map[string]bool{}, map[string]bool{}
+	for _, r := range all {
+		there[r.name] = true
+	}
+	var out, second []offered
 	for i, items := range lists {
 		for _, one := range items {
-			if !taken[one.Key] {
-				taken[one.Key] = true
-				out = append(out, offered{one, all[i]})
+			o := offered{one, all[i], one.Key}
+			if taken[one.Key] || there[all[i].lost[of.One()+" "+one.Key]] {
+				second = append(second, o)
+				continue
 			}
+			taken[one.Key] = true
+			out = append(out, o)
+		}
+	}
+	for _, o := range second {
+		if of != mcpwire.Prompts {
+			break // a URI cannot be another
+		}
+		o.Key = o.from.name + "." + o.theirs
+		members := mcpjson.ObjectOf(o.Raw)
+		for i := range members {
+			if members[i].Key == "name" {
+				members[i].Value = quoted(o.Key)
+			}
+		}
+		o.Raw = mcpjson.EncodeObject(members)
+		if !taken[o.Key] {
+			taken[o.Key] = true
+			out = append(out, o)
 		}
 	}
 	slices.SortFunc(out, func(a, b offered) int { return strings.Compare(a.Key, b.Key) })
@@ -163,23 +204,23 @@ func (c *clientSession) listed(ctx context.Context, of mcpwire.Kind, own mcpwire
 	return c.gather(ctx, of, by(c.reaches(), own, true))
 }
 
-// find returns the server that has something.
-func find(all []offered, key string) (from reach, ok bool) {
+// find returns what has a key.
+func find(all []offered, key string) (offered, bool) {
 	i, ok := slices.BinarySearchFunc(all, key, func(o offered, key string) int { return strings.Compare(o.Key, key) })
 	if !ok {
-		return reach{}, false
+		return offered{}, false
 	}
-	return all[i].from, true
+	return all[i], true
 }
 
-// ofPrompt returns the server that has a prompt. If none has it that the client may reach by a tool, it is
-// one that the client may not, so that the call is on record, and refused.
-func (c *clientSession) ofPrompt(ctx context.Context, own mcpwire.Own, name string) []reach {
+// ofPrompt returns the server that has a prompt, and its name there. If none has it that the client may reach by a tool,
+// it is one that the client may not, so that the call is on record, and refused.
+func (c *clientSession) ofPrompt(ctx context.Context, own mcpwire.Own, name string) (from []reach, theirs string) {
 	all := c.reaches()
-	if from, ok := find(c.gather(ctx, mcpwire.Prompts, by(all, own, true)), name); ok {
-		return []reach{from}
+	if one, ok := find(c.gather(ctx, mcpwire.Prompts, by(all, own, true)), name); ok {
+		return []reach{one.from}, one.theirs
 	}
-	return firstOf(by(all, own, false))
+	return firstOf(by(all, own, false)), name
 }
 
 // ofURI returns the servers that may have a resource, or a template: the one that lists it, or that named it to
@@ -187,8 +228,8 @@ func (c *clientSession) ofPrompt(ctx context.Context, own mcpwire.Own, name stri
 func (c *clientSession) ofURI(ctx context.Context, own mcpwire.Own, uri string) []reach {
 	all := c.reaches()
 	within := by(all, own, true)
-	if from, ok := find(c.gather(ctx, mcpwire.Resources, within), uri); ok {
-		return []reach{from}
+	if one, ok := find(c.gather(ctx, mcpwire.Resources, within), uri); ok {
+		return []reach{one.from}
 	}
 	var out []reach
 	add := func(r reach) {
@@ -201,10 +242,12 @@ func (c *clientSession) ofURI(ctx context.Context, own mcpwire.Own, uri string) 
 			add(r)
 		}
 	}
-	for _, t := range c.gather(ctx, mcpwire.Templates, within) {
-		literal, _, _ := strings.Cut(t.Key, "{")
-		if strings.HasPrefix(uri, literal) {
-			add(t.from)
+	templates := c.gather(ctx, mcpwire.Templates, within)
+	for _, r := range within { // in the order in which they came, however long their templates are
+		for _, t := range templates {
+			if literal, _, _ := strings.Cut(t.Key, "{"); t.from.relay == r.relay && strings.HasPrefix(uri, literal) {
+				add(r)
+			}
 		}
 	}
 	if len(out) == 0 {

@@ -73,18 +73,19 @@ func (c *clientSession) getPrompt(ctx context.Context, r *mcp.GetPromptRequest) 
 	key := requestKey{"prompts/get", p.Name, args}
 	return c.answer(ctx, at, key, p.RequestState, p.InputResponses, func(ctx context.Context) (mcp.Result, error) {
 		unknown := invalid("Unknown prompt: %.200s", p.Name)
-		for _, from := range c.ofPrompt(ctx, mcpwire.Prompt, p.Name) {
-			args := map[string]any{"name": p.Name}
-			if p.Arguments != nil {
-				args["arguments"] = p.Arguments
-			}
-			res, err := c.call(ctx, from, mcpwire.Prompt, args)
-			if err != nil {
-				return nil, passedOn(err, unknown)
-			}
-			return at.passed(res), nil
+		from, theirs := c.ofPrompt(ctx, mcpwire.Prompt, p.Name)
+		if len(from) == 0 {
+			return nil, unknown
 		}
-		return nil, unknown
+		args := map[string]any{"name": theirs}
+		if p.Arguments != nil {
+			args["arguments"] = p.Arguments
+		}
+		res, err := c.call(ctx, from[0], mcpwire.Prompt, args)
+		if err != nil {
+			return nil, passedOn(err, unknown)
+		}
+		return at.passed(res), nil
 	})
 }
 
@@ -129,12 +130,13 @@ func (c *clientSession) complete(ctx context.Context, r *mcp.CompleteRequest) (m
 	at := c.requestOf(ctx, r.Session, r.Extra, p.Meta)
 	key := requestKey{"completion/complete", p.Ref.Name + p.Ref.URI, nil}
 	return c.answer(ctx, at, key, "", nil, func(ctx context.Context) (mcp.Result, error) {
-		all := c.ofReference(ctx, p.Ref)
+		ref := *p.Ref
+		all := c.ofReference(ctx, &ref)
 		unknown := invalid("no mounted server has %.200s", p.Ref.Name+p.Ref.URI)
 		if len(all) == 0 {
 			return nil, unknown
 		}
-		args := map[string]any{"ref": p.Ref, "argument": p.Argument}
+		args := map[string]any{"ref": &ref, "argument": p.Argument}
 		if p.Context != nil {
 			args["context"] = p.Context
 		}
@@ -146,14 +148,15 @@ func (c *clientSession) complete(ctx context.Context, r *mcp.CompleteRequest) (m
 	})
 }
 
-// ofReference returns the server that a completion is for.
-func (c *clientSession) ofReference(ctx context.Context, ref *mcp.CompleteReference) []reach {
+// ofReference returns the server that a completion is for, and makes the reference as the server has it.
+func (c *clientSession) ofReference(ctx context.Context, ref *mcp.CompleteReference) (from []reach) {
 	if ref.Type == "ref/prompt" {
-		return c.ofPrompt(ctx, mcpwire.Complete, ref.Name)
+		from, ref.Name = c.ofPrompt(ctx, mcpwire.Complete, ref.Name)
+		return from
 	}
 	within := by(c.reaches(), mcpwire.Complete, true)
-	if from, ok := find(c.gather(ctx, mcpwire.Templates, within), ref.URI); ok {
-		return []reach{from}
+	if one, ok := find(c.gather(ctx, mcpwire.Templates, within), ref.URI); ok {
+		return []reach{one.from}
 	}
 	return c.ofURI(ctx, mcpwire.Complete, ref.URI)
 }

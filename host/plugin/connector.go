@@ -76,6 +76,9 @@ type Pinger interface {
 type Events struct {
 	// Changed says that Description has changed.
 	Changed func()
+	// Offers says what the server has besides tools, as "prompt NAME", "resource URI" and "template
+	// URI", sorted. Nil: no one wants to know.
+	Offers func([]string)
 	// Log keeps a line of the server's log.
 	Log func(slog.Level, string)
 	// Fault keeps what was wrong with an answer.

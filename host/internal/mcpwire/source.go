@@ -41,6 +41,17 @@ const (
 	Templates Kind = "resourceTemplates"
 )
 
+// One is one of them, as [plugin.Events] and [plugin.LostName] have it.
+func (k Kind) One() string {
+	switch k {
+	case Prompts:
+		return "prompt"
+	case Resources:
+		return "resource"
+	}
+	return "template"
+}
+
 // Item is something that a server lists, as the server sent it, less what is reserved, and its
 // key, by which clients ask for it.
 type Item struct {

@@ -42,6 +42,9 @@ func checkDaemon(ctx context.Context, p *patient) {
 		p.error(f, "see its log")
 	}
 	for _, s := range state.Plugins {
+		for _, line := range plugin.LostLines(s.Name, s.Lost) {
+			p.warning(line, "see toolhost plugins show "+s.Name)
+		}
 		switch s.State {
 		case plugin.Refused, plugin.Backoff, plugin.Quarantined:
 			if !told[s.Name] {
