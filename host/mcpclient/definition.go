@@ -110,6 +110,10 @@ func (b *listingBuilder) shown(d *tool.Definition, t rawTool) {
 	}
 	*d = with
 	with.Meta = mcpjson.Unreserved(t.Meta)
+	if r, hidden := mcpjson.Hidden(with.Meta); hidden {
+		b.l.fault(fmt.Errorf("the _meta of its tool %.128q is left out, as it has a hidden character, %U", t.Name, r))
+		with.Meta = nil
+	}
 	if err := with.Check(); len(with.Meta) > 0 && err != nil && d.Check() == nil {
 		b.l.fault(fmt.Errorf("the _meta of its tool %.128q is left out: %w", t.Name, err))
 		with.Meta = nil

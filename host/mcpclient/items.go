@@ -147,12 +147,22 @@ func (l *link) items(ctx context.Context, of mcpwire.Kind) ([]mcpwire.Item, erro
 		if size += len(raw); size > l.u.most {
 			return nil, "", fmt.Errorf("it has more than %d bytes", l.u.most)
 		}
-		return itemsOf(raw, string(of), k.key)
+		items, next, err := itemsOf(raw, string(of), k.key)
+		return slices.DeleteFunc(items, func(i mcpwire.Item) bool { return l.hides(of, i) }), next, err
 	})
 	if theirs := theirError(err); theirs != nil && theirs.Code == jsonrpc.CodeMethodNotFound {
 		return nil, nil // as many servers answer that have resources and no templates
 	}
 	return out, err
+}
+
+// hides reports whether what a server lists has hidden text, which is a fault.
+func (l *link) hides(of mcpwire.Kind, i mcpwire.Item) bool {
+	r, found := mcpjson.Hidden(i.Raw)
+	if found {
+		l.fault(fmt.Errorf("its %s %.128q is left out, as it has a hidden character, %U", of.One(), i.Key, r))
+	}
+	return found
 }
 
 // itemsOf returns the items of a page, and the cursor of the next.
