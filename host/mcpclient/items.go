@@ -74,24 +74,23 @@ var kinds = map[mcpwire.Kind]kind{
 	},
 }
 
-// listOthers lists what a new connection has besides tools. What does not come in time is asked for
-// again when a client wants it.
-func (l *link) listOthers(ctx context.Context) {
+// listOthers lists what is not known to be as it was of what a server has besides tools. What does not
+// come in time is asked for again when a client wants it.
+func (l *link) listOthers(ctx context.Context, which ...mcpwire.Kind) {
 	ctx, stop := context.WithTimeout(ctx, othersTime)
 	defer stop()
 	about := l.session.InitializeResult()
 	var all sync.WaitGroup
-	for of, k := range kinds {
+	for _, of := range which {
 		all.Go(func() {
-			l.u.kept[of].forget()
 			_, err := l.u.kept[of].of(func() ([]mcpwire.Item, error) {
-				if about == nil || about.Capabilities == nil || !k.has(about.Capabilities) {
+				if about == nil || about.Capabilities == nil || !kinds[of].has(about.Capabilities) {
 					return nil, nil
 				}
 				return l.items(ctx, of)
 			})
-			if err != nil {
-				l.fault(fmt.Errorf("its %s cannot be listed: %w", k.what, err))
+			if err != nil && l.life.Err() == nil {
+				l.fault(fmt.Errorf("its %s cannot be listed: %w", kinds[of].what, err))
 			}
 		})
 	}
@@ -99,8 +98,22 @@ func (l *link) listOthers(ctx context.Context) {
 	l.tellOffers()
 }
 
-// tellOffers reports what the server has besides tools.
+// offerAgain lists again what definitions pin, when the server says that it changed.
+func (l *link) offerAgain() {
+	select {
+	case <-l.ready:
+		l.listOthers(l.life, mcpwire.Prompts, mcpwire.Templates)
+	case <-l.life.Done():
+	}
+}
+
+// tellOffers reports what the server has besides tools, and that its definitions are others if that
+// is so.
 func (l *link) tellOffers() {
+	now := string(l.u.pinned(mcpwire.Prompts)) + string(l.u.pinned(mcpwire.Templates))
+	if before := l.pinned.Swap(&now); before != nil && *before != now && l.to.Changed != nil {
+		l.to.Changed()
+	}
 	if l.to.Offers == nil {
 		return
 	}

@@ -40,6 +40,8 @@ type link struct {
 	ready  chan struct{} // closed when the tools are listed
 	listed atomic.Pointer[listing]
 	relist pacer
+	pinned atomic.Pointer[string] // what its definitions pin of what it has besides tools
+	others pacer
 	open   calls
 	asking atomic.Int32  // questions that wait for an answer
 	denied atomic.Bool   // whether the server wanted an authorization that it did not get
@@ -61,7 +63,7 @@ func (u *Upstream) connectWith(
 		pace:   rate.NewLimiter(messagesRate, messagesBurst),
 		faults: rate.NewLimiter(1, maxFaults),
 	}
-	l.relist.run = l.listAgain
+	l.relist.run, l.others.run = l.listAgain, l.offerAgain
 	_, own := handler.(*authorizer)
 	l.patient = handler != nil && !own
 	transport, err := u.transport(l, stdio, handler)
@@ -82,7 +84,10 @@ func (u *Upstream) connectWith(
 		l.session = session
 		go l.watch()
 		if err = l.listFirst(ctx); err == nil {
-			l.listOthers(ctx)
+			for _, kept := range u.kept { // of another connection
+				kept.forget()
+			}
+			l.listOthers(ctx, mcpwire.Prompts, mcpwire.Resources, mcpwire.Templates)
 		}
 	}
 	if !release() && err == nil {
@@ -232,11 +237,13 @@ func (l *link) client() *mcp.Client {
 		},
 		PromptListChangedHandler: func(context.Context, *mcp.PromptListChangedRequest) {
 			l.u.kept[mcpwire.Prompts].forget()
+			l.others.poke(l.life)
 			l.u.tell(func(n *mcpwire.Notices) func() { return n.PromptsChanged })
 		},
 		ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) {
 			l.u.kept[mcpwire.Resources].forget()
 			l.u.kept[mcpwire.Templates].forget()
+			l.others.poke(l.life)
 			l.u.tell(func(n *mcpwire.Notices) func() { return n.ResourcesChanged })
 		},
 		ResourceUpdatedHandler: func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) {

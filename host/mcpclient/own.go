@@ -2,6 +2,8 @@ package mcpclient
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -19,6 +21,7 @@ var _ plugin.Own = (*Upstream)(nil)
 // ownTool is one of the host's own tools.
 type ownTool struct {
 	has                     func(*mcp.ServerCapabilities) bool // whether a server has what it is for
+	lists                   mcpwire.Kind                       // what its definition pins
 	title, says, properties string
 	required                string // the names of its arguments that have to be there, as JSON
 }
@@ -27,24 +30,24 @@ const uriArgument = `"uri":{"type":"string","minLength":1,"description":"The res
 
 var ownTools = map[mcpwire.Own]ownTool{
 	mcpwire.Read: {
-		hasResources, "Read a resource",
+		hasResources, mcpwire.Templates, "Read a resource",
 		"Reads a resource of the MCP server %s. One that the server lists, or has named in an answer to the session, is " +
 			"cautious to read; any other is dangerous.",
 		uriArgument, `"uri"`,
 	},
 	mcpwire.Subscribe: {
-		func(c *mcp.ServerCapabilities) bool { return hasResources(c) && c.Resources.Subscribe }, "Subscribe to a resource",
+		func(c *mcp.ServerCapabilities) bool { return hasResources(c) && c.Resources.Subscribe }, "", "Subscribe to a resource",
 		"Follows the changes of a resource of the MCP server %s, for a client that listens to them. The levels are those of reading it.",
 		uriArgument, `"uri"`,
 	},
 	mcpwire.Prompt: {
-		hasPrompts, "Get a prompt", "Gets a prompt of the MCP server %s.",
+		hasPrompts, mcpwire.Prompts, "Get a prompt", "Gets a prompt of the MCP server %s.",
 		`"name":{"type":"string","minLength":1,"description":"The prompt's name."},` +
 			`"arguments":{"type":"object","additionalProperties":{"type":"string"},"description":"The prompt's arguments."}`,
 		`"name"`,
 	},
 	mcpwire.Complete: {
-		hasCompletions, "Complete an argument", "Asks the MCP server %s how an argument of a prompt or of a resource template may go on.",
+		hasCompletions, "", "Complete an argument", "Asks the MCP server %s how an argument of a prompt or of a resource template may go on.",
 		`"ref":{"type":"object","description":"The prompt or template, as completion/complete of MCP has it."},` +
 			`"argument":{"type":"object","description":"The argument's name, and what there is of its value."},` +
 			`"context":{"type":"object","description":"The arguments that are known."}`,
@@ -64,13 +67,35 @@ func (l *link) ownDefinitions() []tool.Definition {
 		if !t.has(about.Capabilities) {
 			continue
 		}
-		out = append(out, tool.Definition{
+		d := tool.Definition{
 			Name: own.Of(l.u.config.Name), Title: t.title, Description: fmt.Sprintf(t.says, l.u.config.Name), Safety: own.Safety(),
 			InputSchema: tool.Schema(`{"type":"object","properties":{` + t.properties + `},"required":[` + t.required +
 				`],"additionalProperties":false}`),
-		})
+		}
+		if t.lists != "" {
+			d.Meta = l.u.pinned(t.lists)
+		}
+		out = append(out, d)
 	}
 	return out
+}
+
+// pinned returns what the server lists of a kind, as the "_meta" of the tool that reaches it: so it is
+// remembered, recorded and pinned with the server's definitions, and one that changes is noticed as they are.
+func (u *Upstream) pinned(of mcpwire.Kind) json.RawMessage {
+	all := map[string]json.RawMessage{}
+	for _, one := range u.kept[of].last(maxTools) {
+		all[one.Key] = one.Raw
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	text, err := json.Marshal(map[string]any{"toolhost/" + string(of): all})
+	if err == nil && len(text) <= maxPinned && tool.CheckMeta(text) == nil {
+		return text
+	}
+	sum := sha256.Sum256(text)
+	return json.RawMessage(`{"toolhost/` + string(of) + `":"sha256:` + hex.EncodeToString(sum[:]) + `"}`)
 }
 
 // own returns which of the host's own tools a tool is; empty: it is the server's.

@@ -239,6 +239,7 @@ const (
 	maxQuestions  = 16               // questions of a server that wait for an answer
 	maxOffers     = 1_000            // prompts, resources or templates that are reported
 	maxOffer      = 512              // bytes of one
+	maxPinned     = 32 << 10         // bytes of what it lists, to be in a definition as text
 	othersTime    = 10 * time.Second // for what a server lists besides tools, when it is connected to
 	maxRounds     = 10               // of questions in one call, as in the SDK
 	questionTime  = 10 * time.Minute // for one answer
