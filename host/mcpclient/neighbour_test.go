@@ -48,15 +48,19 @@ func TestHiddenTextIsLeftOut(t *testing.T) {
 		list := func(method, items string) {
 			s.methods[method] = func(id, _ json.RawMessage) { s.result(id, strings.ReplaceAll(items, "HIDDEN", hidden)) }
 		}
-		list("tools/list", `{"tools":[{"name":"t","description":"d","inputSchema":{"type":"object"},"_meta":{"a":["HIDDEN"]}}]}`)
-		list("prompts/list", `{"prompts":[{"name":"good","description":"one\r\ntwo"},{"name":"HIDDEN"},{"name":"p2","title":"HIDDEN"},`+
-			`{"name":"p3","description":"a\u202eb"},{"name":"p4","arguments":[{"name":"a","description":"HIDDEN"}]},`+
+		list("tools/list", `{"tools":[{"name":"t","description":"d","inputSchema":{"type":"object"},`+
+			`"_meta":{"a":["HIDDEN"]}}]}`)
+		list("prompts/list", `{"prompts":[{"name":"good","description":"one\r\ntwo"},{"name":"HIDDEN"},`+
+			`{"name":"p2","title":"HIDDEN"},{"name":"p3","description":"a\u202eb"},{"name":"p4","arguments":[{"name":"a","description":"HIDDEN"}]},`+
 			`{"name":"p5","arguments":[{"name":"\udb40\udc41"}]},{"name":"p6","_meta":{"HIDDEN":1}}]}`)
-		list("resources/list", `{"resources":[{"uri":"a:good","name":"n"},{"uri":"a:HIDDEN","name":"n"},{"uri":"a:2","name":"HIDDEN"}]}`)
+		list("resources/list", `{"resources":[{"uri":"a:good","name":"n"},{"uri":"a:HIDDEN","name":"n"},`+
+			`{"uri":"a:2","name":"HIDDEN"}]}`)
 		list("resources/templates/list", `{"resourceTemplates":[{"uriTemplate":"b:{x}","name":"n","description":"HIDDEN"},`+
 			`{"uriTemplate":"b:good{x}","name":"n"}]}`)
 	})
-	for of, want := range map[mcpwire.Kind]string{mcpwire.Prompts: "good", mcpwire.Resources: "a:good", mcpwire.Templates: "b:good{x}"} {
+	for of, want := range map[mcpwire.Kind]string{
+		mcpwire.Prompts: "good", mcpwire.Resources: "a:good", mcpwire.Templates: "b:good{x}",
+	} {
 		all, err := source{u}.List(within(t), of)
 		if err != nil || len(all) != 1 || all[0].Key != want {
 			t.Errorf("%s: %v %v", of, all, err)

@@ -36,8 +36,9 @@ var ownTools = map[mcpwire.Own]ownTool{
 		uriArgument, `"uri"`,
 	},
 	mcpwire.Subscribe: {
-		func(c *mcp.ServerCapabilities) bool { return hasResources(c) && c.Resources.Subscribe }, "", "Subscribe to a resource",
-		"Follows the changes of a resource of the MCP server %s, for a client that listens to them. The levels are those of reading it.",
+		func(c *mcp.ServerCapabilities) bool { return hasResources(c) && c.Resources.Subscribe }, "",
+		"Subscribe to a resource", "Follows the changes of a resource of the MCP server %s, for a client that listens to them. " +
+			"The levels are those of reading it.",
 		uriArgument, `"uri"`,
 	},
 	mcpwire.Prompt: {
@@ -47,7 +48,8 @@ var ownTools = map[mcpwire.Own]ownTool{
 		`"name"`,
 	},
 	mcpwire.Complete: {
-		hasCompletions, "", "Complete an argument", "Asks the MCP server %s how an argument of a prompt or of a resource template may go on.",
+		hasCompletions, "", "Complete an argument",
+		"Asks the MCP server %s how an argument of a prompt or of a resource template may go on.",
 		`"ref":{"type":"object","description":"The prompt or template, as completion/complete of MCP has it."},` +
 			`"argument":{"type":"object","description":"The argument's name, and what there is of its value."},` +
 			`"context":{"type":"object","description":"The arguments that are known."}`,
