@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/host"
@@ -183,5 +184,19 @@ func TestReadsAreCounted(t *testing.T) {
 	}
 	if read != 2 {
 		t.Errorf("%d of 30 reads went through", read)
+	}
+}
+
+// What has taken the name of one of the host's own tools does not answer for the server.
+func TestOwnToolsAreNotTaken(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	up := mounted(t, h, mcptest.Everything)
+	require.NoError(t, h.Replace(echo("everything.mcp.read")))
+	c := ways[1].connect(t, serve(t, h, mcpserver.Options{Upstreams: up}), nil)
+	_, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "test://static-text"})
+	wantCode(t, err, jsonrpc.CodeInvalidParams)
+	if res, err := c.ListResources(t.Context(), nil); err != nil || len(res.Resources) > 0 {
+		t.Errorf("resources: %+v %v", res, err)
 	}
 }
