@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/internal/suggest"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -28,18 +29,29 @@ import (
 // certain that the tool will run. The timeout bounds one attempt and begins when the plugin
 // is ready; all attempts together have a limit too, and the caller's deadline bounds all.
 func (c *compiler) buildChain(e *compiled) tool.Handler {
-	attempt, total := e.timeouts()
+	run := c.judged(e, e.def)
+	if e.isOwn() && e.override.Safety == tool.Unset {
+		run = c.byHarm(e, run)
+	}
 	return chain.Wrap(
-		c.provider(e.entry),
+		run,
 		c.embedded(),
 		chain.Validate(e.input),
 		chain.Authorize(e.def.Permission),
 		chain.Quotas(),
 		chain.RateLimit(c.rates, e.def.Name, e.def.RateLimit),
+	)
+}
+
+// judged builds the steps from approve on, for calls of a tool that are of def's level.
+func (c *compiler) judged(e *compiled, def *tool.Definition) tool.Handler {
+	attempt, total := e.timeouts()
+	return chain.Wrap(
+		c.provider(e.entry),
 		chain.Approve(chain.Question{
-			Definition: e.def, Plugin: e.owner, Input: e.input, Rule: e.override.Approval, Preview: c.previewOf(e.entry),
+			Definition: def, Plugin: e.owner, Input: e.input, Rule: e.override.Approval, Preview: c.previewOf(e.entry),
 		}),
-		c.audit.Begin(e.def),
+		c.audit.Begin(def),
 		chain.Output(e.output, e.settings.Limits.MaxResult),
 		chain.Ask(chain.Asking{
 			Tool: e.def.Name, Plugin: e.owner, Most: e.settings.Limits.Questions, Within: e.settings.AskTimeout,
@@ -50,6 +62,31 @@ func (c *compiler) buildChain(e *compiled) tool.Handler {
 		chain.Timeout(attempt),
 		chain.Concurrency(c.slotsOf(e.entry)),
 	)
+}
+
+// byHarm is run for one of the host's own tools, of which single calls can do more harm than its
+// definition says: those are judged as calls of a dangerous tool, which the caller must see too. It
+// stands where judging begins, as to know what a call can do may take asking the server.
+func (c *compiler) byHarm(e *compiled, run tool.Handler) tool.Handler {
+	def := *e.def
+	def.Safety = tool.Dangerous
+	dangerous := c.judged(e, &def)
+	return func(ctx context.Context, call tool.Call) (tool.Result, error) {
+		if !e.own.IsDangerous(ctx, call) {
+			return run(ctx, call)
+		}
+		if t := chain.TraceFrom(ctx); t != nil {
+			t.Definition = &def
+			if v := visitOf(t); v != nil && !v.session.Sees(&def) {
+				t.Decision = audit.Denied
+				return tool.Result{}, tool.Errorf(tool.CodePermissionDenied, "Permission denied for tool: %s", call.Name).
+					Of(call.Name, e.owner).At(tool.StageAuthorize).NeverSent().
+					Try("the server does not list this, and what it does not list is dangerous; do what you can without it").
+					Fix("the caller's tools do not allow dangerous calls of " + e.def.Name)
+			}
+		}
+		return dangerous(ctx, call)
+	}
 }
 
 // commonChain builds the outer part of the chain, which all tools share.

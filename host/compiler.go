@@ -139,7 +139,7 @@ func repeated(all []*tool.Definition) string {
 // originOf returns what the tools of a listing have in common.
 func (c *compiler) originOf(l roster.Listing) *origin {
 	from := &origin{
-		compiler: c, owner: l.Owner, settings: cmp.Or(l.Settings, c.defaults), run: l.Handler, show: l.Preview, lister: l.Source,
+		compiler: c, owner: l.Owner, settings: cmp.Or(l.Settings, c.defaults), run: l.Handler, show: l.Preview, own: l.Own, lister: l.Source,
 	}
 	if from.run != nil {
 		from.run = chain.Wrap(from.run, holding(l), refreshing(l))

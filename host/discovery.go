@@ -252,7 +252,7 @@ func (h *Host) searchTools(ctx context.Context, call tool.Call) (tool.Result, er
 	if now.index != nil {
 		chosen := now.index().Find(in.Query, int(in.Limit), func(i int) bool {
 			d := now.listed[i].def
-			return by == nil || by.session.Sees(d) && (d.Permission == "" || t.Caller.Holds(d.Permission))
+			return !now.listed[i].isOwn() && (by == nil || by.session.Sees(d) && (d.Permission == "" || t.Caller.Holds(d.Permission)))
 		})
 		size := 0
 		for n, i := range chosen {

@@ -25,6 +25,9 @@ type Tool struct {
 	// Claimed is what the tool's source says of it. It differs from the definition
 	// if the operator decided otherwise, see [Override].
 	Claimed tool.Definition `json:"-"`
+	// Own says that it is the host's own, and reaches what an MCP server has besides tools: operators
+	// see it in [Host.Tools], and models do not, neither in lists of sessions nor in searches.
+	Own bool `json:"own,omitempty"`
 	// Approval is which of its calls need a yes.
 	Approval policy.Rule `json:"approval,omitempty"`
 	// Warnings says what the host does not check of the tool's schemas, such as a pattern
@@ -42,6 +45,7 @@ type origin struct {
 	settings *plugin.Settings            // of the plugin, or the host's defaults
 	ready    func(context.Context) error // starts the plugin; nil: nothing needs to be started
 	given    func(key string) string     // for which definition a level was given; nil: that is not kept
+	own      plugin.Own                  // tells the host's own tools; nil: there are none
 	lister   any                         // the source of the listing; nil: it is compiled again when it is listed again
 }
 
@@ -83,7 +87,7 @@ func (e *entry) ClaimedName() string { return e.source.Name }
 func (e *entry) tool() Tool {
 	return Tool{
 		Tool:  tool.Tool{Definition: e.definition(), Handler: e.handler(), Preview: e.preview()},
-		Owner: e.owner, Claimed: e.source.Clone(), Approval: e.override.Approval,
+		Owner: e.owner, Claimed: e.source.Clone(), Own: e.isOwn(), Approval: e.override.Approval,
 	}
 }
 
@@ -108,6 +112,9 @@ func (e *entry) definition() tool.Definition {
 	d.Alias = e.alias
 	return d
 }
+
+// isOwn reports whether it is one of the host's own tools, see [Tool.Own].
+func (e *entry) isOwn() bool { return e.own != nil && e.own.IsOwn(e.source.Name) }
 
 func (e *entry) disabled() bool { return e.override.Disabled }
 

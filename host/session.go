@@ -172,11 +172,11 @@ func (s *Session) Sees(d *tool.Definition) (sees bool) {
 	return s.sees(*d)
 }
 
-// Tools returns the session's tools that pass the filter, sorted by name. The caller owns
-// them.
+// Tools returns the session's tools that pass the filter, sorted by name, without the host's own,
+// see [Tool.Own]. The caller owns them.
 func (s *Session) Tools(f Filter) []Tool {
 	if s.searches {
 		return s.host.discovery().tools(s, f)
 	}
-	return slices.DeleteFunc(s.host.Tools(f), func(t Tool) bool { return !s.Sees(&t.Definition) })
+	return slices.DeleteFunc(s.host.Tools(f), func(t Tool) bool { return t.Own || !s.Sees(&t.Definition) })
 }

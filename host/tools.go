@@ -116,12 +116,14 @@ func (h *Host) Names() []string {
 // Len returns the number of tools.
 func (h *Host) Len() int { return len(h.registry.read().listed) }
 
-// List implements [tool.Provider].
+// List implements [tool.Provider]. It leaves out the host's own tools, see [Tool.Own].
 func (h *Host) List(context.Context) ([]tool.Definition, error) {
 	listed := h.registry.read().listed
-	out := make([]tool.Definition, len(listed))
-	for i, e := range listed {
-		out[i] = e.definition()
+	out := make([]tool.Definition, 0, len(listed))
+	for _, e := range listed {
+		if !e.isOwn() {
+			out = append(out, e.definition())
+		}
 	}
 	return out, nil
 }

@@ -273,7 +273,7 @@ func askServers(
 		if u := l.Mounts.Upstream(named.Name); u != nil {
 			var defs []tool.Definition
 			for _, t := range l.Host.Tools(host.Filter{}) {
-				if t.Owner == named.Name {
+				if t.Owner == named.Name && !t.Own {
 					defs = append(defs, t.Definition)
 				}
 			}

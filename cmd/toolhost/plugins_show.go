@@ -153,7 +153,16 @@ func (p shownPlugin) fields() []output.Field {
 		{Name: "calls", Value: strconv.Itoa(p.Calls)},
 		{Name: "kept", Value: keptBinaries(p.Kept)},
 		{Name: "tools", Value: output.OrDash(strings.Join(p.ToolNames, ", "))},
+		{Name: "besides", Value: besides(p.Offers)},
 	}
+}
+
+// besides says how much a server has besides tools; empty: nothing.
+func besides(o *plugin.Offers) string {
+	if o == nil {
+		return ""
+	}
+	return fmt.Sprintf("prompts %d, resources %d, resource templates %d", o.Prompts, o.Resources, o.Templates)
 }
 
 // signature says how a plugin's file is signed; empty: signatures do not count.

@@ -78,7 +78,9 @@ func parseFormat(name string) (llmschema.Format, error) {
 func exportTools(s *session.Session, format llmschema.Format, tools []host.Tool, strict bool) error {
 	var all []tool.Definition
 	for _, t := range tools {
-		all = append(all, t.Definition)
+		if !t.Own { // which models are not shown
+			all = append(all, t.Definition)
+		}
 	}
 	var opts []llmschema.Option
 	if strict {

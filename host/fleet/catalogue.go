@@ -120,6 +120,9 @@ func gather(h *host.Host, before *catalogue) *catalogue {
 		owners[p.Name] = shared{Version: p.Version, Keeps: p.KeepsSessions}
 	}
 	for _, t := range h.Tools(host.Filter{Without: Owner}) {
+		if t.Own {
+			continue // a peer has no use for them, and would list them to its models
+		}
 		s := owners[t.Owner]
 		s.Plugin = t.Owner
 		c.add(&t.Definition, s)

@@ -88,6 +88,9 @@ func (b *listingBuilder) tool(raw json.RawMessage) error {
 	}
 	b.seen[t.Name] = true
 	d := b.l.u.definition(t)
+	if b.l.u.IsOwn(d.Name) {
+		return fmt.Errorf("its tool %.128q is refused: %s is a tool of the host's own", t.Name, d.Name)
+	}
 	b.shown(&d, t)
 	if other, taken := b.out.theirs[d.Name]; taken {
 		return fmt.Errorf("its tools %.128q and %.128q both have the name %s here; the first counts", other, t.Name, d.Name)
@@ -107,6 +110,10 @@ func (b *listingBuilder) shown(d *tool.Definition, t rawTool) {
 	}
 	*d = with
 	with.Meta = mcpjson.Unreserved(t.Meta)
+	if r, hidden := mcpjson.Hidden(with.Meta); hidden {
+		b.l.fault(fmt.Errorf("the _meta of its tool %.128q is left out, as it has a hidden character, %U", t.Name, r))
+		with.Meta = nil
+	}
 	if err := with.Check(); len(with.Meta) > 0 && err != nil && d.Check() == nil {
 		b.l.fault(fmt.Errorf("the _meta of its tool %.128q is left out: %w", t.Name, err))
 		with.Meta = nil

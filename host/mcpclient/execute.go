@@ -22,6 +22,9 @@ import (
 // answer; [tool.CodeInvalidResult] for a result that cannot be read; [tool.CodeCrashed] and
 // [tool.CodeUnavailable] if it went away; the context's end.
 func (l *link) Execute(ctx context.Context, call tool.Call) (tool.Result, error) {
+	if own := l.u.own(call.Name); own != "" {
+		return l.executeOwn(ctx, own, call)
+	}
 	theirs, ok := l.listed.Load().theirs[call.Name]
 	if !ok {
 		return tool.Result{}, tool.Errorf(tool.CodeNotFound, "Unknown tool: %s", call.Name).
@@ -47,6 +50,7 @@ func (l *link) Execute(ctx context.Context, call tool.Call) (tool.Result, error)
 		return tool.Result{}, tool.Errorf(tool.CodeInvalidResult, "%s", l.clean(err).Error()).
 			Of(call.Name, l.u.config.Name).At(tool.StageExecute).Because(err)
 	}
+	l.u.named.addContent(call.Session, result.Content)
 	return result, nil
 }
 

@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/host/internal/mcpwire"
@@ -71,28 +74,108 @@ var kinds = map[mcpwire.Kind]kind{
 	},
 }
 
-// List implements [mcpwire.Source]. The SDK has checked each page.
-func (u source) List(ctx context.Context, of mcpwire.Kind) ([]mcpwire.Item, error) {
-	k := kinds[of]
-	l, err := u.with(ctx, k.has)
-	if l == nil {
-		return nil, err
+// listOthers lists what is not known to be as it was of what a server has besides tools. What does not
+// come in time is asked for again when a client wants it.
+func (l *link) listOthers(ctx context.Context, which ...mcpwire.Kind) {
+	ctx, stop := context.WithTimeout(ctx, othersTime)
+	defer stop()
+	about := l.session.InitializeResult()
+	var all sync.WaitGroup
+	for _, of := range which {
+		all.Go(func() {
+			_, err := l.u.kept[of].of(func() ([]mcpwire.Item, error) {
+				if about == nil || about.Capabilities == nil || !kinds[of].has(about.Capabilities) {
+					return nil, nil
+				}
+				return l.items(ctx, of)
+			})
+			if err != nil && l.life.Err() == nil {
+				l.fault(fmt.Errorf("its %s cannot be listed: %w", kinds[of].what, err))
+			}
+		})
 	}
+	all.Wait()
+	l.tellOffers()
+}
+
+// offerAgain lists again what definitions pin, when the server says that it changed.
+func (l *link) offerAgain() {
+	select {
+	case <-l.ready:
+		l.listOthers(l.life, mcpwire.Prompts, mcpwire.Templates)
+	case <-l.life.Done():
+	}
+}
+
+// tellOffers reports what the server has besides tools, and that its definitions are others if that
+// is so.
+func (l *link) tellOffers() {
+	now := string(l.u.pinned(mcpwire.Prompts)) + string(l.u.pinned(mcpwire.Templates))
+	if before := l.pinned.Swap(&now); before != nil && *before != now && l.to.Changed != nil {
+		l.to.Changed()
+	}
+	if l.to.Offers == nil {
+		return
+	}
+	var out []string
+	for of := range kinds {
+		for _, item := range l.u.kept[of].last(maxOffers) {
+			if len(item.Key) <= maxOffer {
+				out = append(out, of.One()+" "+item.Key)
+			}
+		}
+	}
+	slices.Sort(out)
+	l.to.Offers(slices.Compact(out))
+}
+
+// List implements [mcpwire.Source].
+func (u source) List(ctx context.Context, of mcpwire.Kind) ([]mcpwire.Item, error) {
+	var l *link // if it was asked
+	out, err := u.kept[of].of(func() (_ []mcpwire.Item, err error) {
+		if l, err = u.with(ctx, kinds[of].has); l == nil {
+			return nil, err
+		}
+		return l.items(ctx, of)
+	})
+	if l != nil && err == nil {
+		l.tellOffers()
+	}
+	return out, err
+}
+
+// items asks for what the server lists of a kind. The SDK has checked each page.
+func (l *link) items(ctx context.Context, of mcpwire.Kind) ([]mcpwire.Item, error) {
+	k := kinds[of]
 	ctx, stop := context.WithTimeout(ctx, requestTime)
 	defer stop()
 	size := 0
-	return pages(l, k.what, func(cursor string) ([]mcpwire.Item, string, error) {
+	out, err := pages(l, k.what, func(cursor string) ([]mcpwire.Item, string, error) {
 		call, ctx := observed(ctx)
 		defer call.finish()
 		if err := k.ask(ctx, l.session, cursor); err != nil {
 			return nil, "", l.passed(ctx, err)
 		}
 		raw := call.take()
-		if size += len(raw); size > u.most {
-			return nil, "", fmt.Errorf("it has more than %d bytes", u.most)
+		if size += len(raw); size > l.u.most {
+			return nil, "", fmt.Errorf("it has more than %d bytes", l.u.most)
 		}
-		return itemsOf(raw, string(of), k.key)
+		items, next, err := itemsOf(raw, string(of), k.key)
+		return slices.DeleteFunc(items, func(i mcpwire.Item) bool { return l.hides(of, i) }), next, err
 	})
+	if theirs := theirError(err); theirs != nil && theirs.Code == jsonrpc.CodeMethodNotFound {
+		return nil, nil // as many servers answer that have resources and no templates
+	}
+	return out, err
+}
+
+// hides reports whether what a server lists has hidden text, which is a fault.
+func (l *link) hides(of mcpwire.Kind, i mcpwire.Item) bool {
+	r, found := mcpjson.Hidden(i.Raw)
+	if found {
+		l.fault(fmt.Errorf("its %s %.128q is left out, as it has a hidden character, %U", of.One(), i.Key, r))
+	}
+	return found
 }
 
 // itemsOf returns the items of a page, and the cursor of the next.

@@ -40,6 +40,8 @@ type link struct {
 	ready  chan struct{} // closed when the tools are listed
 	listed atomic.Pointer[listing]
 	relist pacer
+	pinned atomic.Pointer[string] // what its definitions pin of what it has besides tools
+	others pacer
 	open   calls
 	asking atomic.Int32  // questions that wait for an answer
 	denied atomic.Bool   // whether the server wanted an authorization that it did not get
@@ -61,7 +63,7 @@ func (u *Upstream) connectWith(
 		pace:   rate.NewLimiter(messagesRate, messagesBurst),
 		faults: rate.NewLimiter(1, maxFaults),
 	}
-	l.relist.run = l.listAgain
+	l.relist.run, l.others.run = l.listAgain, l.offerAgain
 	_, own := handler.(*authorizer)
 	l.patient = handler != nil && !own
 	transport, err := u.transport(l, stdio, handler)
@@ -81,7 +83,12 @@ func (u *Upstream) connectWith(
 	if err == nil {
 		l.session = session
 		go l.watch()
-		err = l.listFirst(ctx)
+		if err = l.listFirst(ctx); err == nil {
+			for _, kept := range u.kept { // of another connection
+				kept.forget()
+			}
+			l.listOthers(ctx, mcpwire.Prompts, mcpwire.Resources, mcpwire.Templates)
+		}
 	}
 	if !release() && err == nil {
 		err = context.Cause(ctx)
@@ -133,7 +140,7 @@ func (l *link) Description() wire.Description {
 		}
 	}
 	if listed := l.listed.Load(); listed != nil {
-		about.Tools = listed.definitions()
+		about.Tools = append(listed.definitions(), l.ownDefinitions()...)
 	}
 	return about
 }
@@ -221,9 +228,14 @@ func (l *link) client() *mcp.Client {
 			l.relist.poke(l.life)
 		},
 		PromptListChangedHandler: func(context.Context, *mcp.PromptListChangedRequest) {
+			l.u.kept[mcpwire.Prompts].forget()
+			l.others.poke(l.life)
 			l.u.tell(func(n *mcpwire.Notices) func() { return n.PromptsChanged })
 		},
 		ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) {
+			l.u.kept[mcpwire.Resources].forget()
+			l.u.kept[mcpwire.Templates].forget()
+			l.others.poke(l.life)
 			l.u.tell(func(n *mcpwire.Notices) func() { return n.ResourcesChanged })
 		},
 		ResourceUpdatedHandler: func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) {

@@ -35,6 +35,64 @@ func TestListsOfResourcesAreBounded(t *testing.T) {
 	}
 }
 
+// What has hidden text is left out of each list, and reported, wherever the text is.
+func TestHiddenTextIsLeftOut(t *testing.T) {
+	t.Parallel()
+	const hidden = `x\u200by`
+	u := upstream(t, nil)
+	l, w, _ := mountRaw(t, u, func(s *rawServer) {
+		s.methods["initialize"] = func(id, _ json.RawMessage) {
+			s.result(id, `{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"prompts":{},"resources":{}},`+
+				`"serverInfo":{"name":"raw","version":"1"}}`)
+		}
+		list := func(method, items string) {
+			s.methods[method] = func(id, _ json.RawMessage) { s.result(id, strings.ReplaceAll(items, "HIDDEN", hidden)) }
+		}
+		list("tools/list", `{"tools":[{"name":"t","description":"d","inputSchema":{"type":"object"},`+
+			`"_meta":{"a":["HIDDEN"]}}]}`)
+		list("prompts/list", `{"prompts":[{"name":"good","description":"one\r\ntwo"},{"name":"HIDDEN"},`+
+			`{"name":"p2","title":"HIDDEN"},{"name":"p3","description":"a\u202eb"},{"name":"p4","arguments":[{"name":"a","description":"HIDDEN"}]},`+
+			`{"name":"p5","arguments":[{"name":"\udb40\udc41"}]},{"name":"p6","_meta":{"HIDDEN":1}}]}`)
+		list("resources/list", `{"resources":[{"uri":"a:good","name":"n"},{"uri":"a:HIDDEN","name":"n"},`+
+			`{"uri":"a:2","name":"HIDDEN"}]}`)
+		list("resources/templates/list", `{"resourceTemplates":[{"uriTemplate":"b:{x}","name":"n","description":"HIDDEN"},`+
+			`{"uriTemplate":"b:good{x}","name":"n"}]}`)
+	})
+	for of, want := range map[mcpwire.Kind]string{
+		mcpwire.Prompts: "good", mcpwire.Resources: "a:good", mcpwire.Templates: "b:good{x}",
+	} {
+		all, err := source{u}.List(within(t), of)
+		if err != nil || len(all) != 1 || all[0].Key != want {
+			t.Errorf("%s: %v %v", of, all, err)
+		}
+	}
+	if d := l.Description().Tools[0]; len(d.Meta) > 0 {
+		t.Errorf("the tool has %s", d.Meta)
+	}
+	for _, want := range []string{`prompt "p5"`, `resource "a:2"`, `template "b:{x}"`, `_meta of its tool "t"`} {
+		if !strings.Contains(w.all(), want) {
+			t.Errorf("%s is not in\n%s", want, w.all())
+		}
+	}
+}
+
+// A server's tool by the name of one of the host's own is refused, and reported.
+func TestOwnNamesAreTheHosts(t *testing.T) {
+	t.Parallel()
+	l, w, _ := mountRaw(t, upstream(t, nil), func(s *rawServer) {
+		s.methods["tools/list"] = func(id, _ json.RawMessage) {
+			s.result(id, `{"tools":[{"name":"mcp.read","description":"d","inputSchema":{"type":"object"}},`+
+				`{"name":"t","description":"d","inputSchema":{"type":"object"}}]}`)
+		}
+	})
+	if all := l.Description().Tools; len(all) != 1 || all[0].Name != "srv.t" {
+		t.Errorf("it has %v", all)
+	}
+	if !strings.Contains(w.all(), `its tool "mcp.read" is refused`) {
+		t.Error(w.all())
+	}
+}
+
 // A server cannot have a person open what is not a page.
 func TestQuestionsWithOtherURLs(t *testing.T) {
 	t.Parallel()

@@ -154,6 +154,9 @@ func (l *link) lost() bool {
 
 // stillListed lists the tools again and reports whether one is among them.
 func (l *link) stillListed(ctx context.Context, name string) bool {
+	if l.u.IsOwn(name) {
+		return true
+	}
 	listed, err := l.list(ctx)
 	if err != nil {
 		return true

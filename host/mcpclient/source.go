@@ -2,7 +2,6 @@ package mcpclient
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -73,78 +72,6 @@ func (u source) with(ctx context.Context, has capability) (*link, error) {
 		return nil, nil
 	}
 	return l, nil
-}
-
-// need is with for a request that makes no sense without.
-func (u source) need(ctx context.Context, what string, has capability) (*link, error) {
-	l, err := u.with(ctx, has)
-	if err == nil && l == nil {
-		err = tool.Errorf(tool.CodeUnsupported, "the MCP server %s has no %s", u.config.Name, what).Of("", u.config.Name)
-	}
-	return l, err
-}
-
-// GetPrompt implements [mcpwire.Source].
-func (u source) GetPrompt(ctx context.Context, name string, arguments map[string]string) (json.RawMessage, error) {
-	raw, _, err := get[mcp.GetPromptResult](ctx, u, "prompts", hasPrompts, func(
-		ctx context.Context, l *link, meta mcp.Meta, in answers,
-	) error {
-		_, err := l.session.GetPrompt(ctx, &mcp.GetPromptParams{
-			Meta: meta, Name: name, Arguments: arguments, InputResponses: in.responses, RequestState: in.state,
-		})
-		return err
-	})
-	return raw, err
-}
-
-// ReadResource implements [mcpwire.Source].
-func (u source) ReadResource(ctx context.Context, uri string) (json.RawMessage, int, error) {
-	raw, out, err := get[mcp.ReadResourceResult](ctx, u, "resources", hasResources, func(
-		ctx context.Context, l *link, meta mcp.Meta, in answers,
-	) error {
-		_, err := l.session.ReadResource(ctx, &mcp.ReadResourceParams{
-			Meta: meta, URI: uri, InputResponses: in.responses, RequestState: in.state,
-		})
-		return err
-	})
-	return raw, out.TTLMs, err
-}
-
-// get makes a request for what the server has, and returns the result as the server sent it, and
-// decoded.
-func get[R any](
-	ctx context.Context, u source, what string, has capability,
-	send func(context.Context, *link, mcp.Meta, answers) error,
-) (raw json.RawMessage, out R, err error) {
-	l, err := u.need(ctx, what, has)
-	if err != nil {
-		return nil, out, err
-	}
-	raw, err = l.rounds(ctx, "", func(ctx context.Context, meta mcp.Meta, in answers) error {
-		return send(ctx, l, meta, in)
-	})
-	if err != nil {
-		return nil, out, l.passed(ctx, err)
-	}
-	if err = json.Unmarshal(raw, &out); err != nil {
-		err = tool.Errorf(tool.CodeInvalidResult,
-			"a result of the MCP server %s cannot be read: %v", u.config.Name, l.clean(err)).Of("", u.config.Name).Because(err)
-	}
-	return raw, out, err
-}
-
-// Complete implements [mcpwire.Source].
-func (u source) Complete(ctx context.Context, p *mcp.CompleteParams) (*mcp.CompleteResult, error) {
-	l, err := u.need(ctx, "completions", hasCompletions)
-	if err != nil {
-		return nil, err
-	}
-	ctx, stop := context.WithTimeout(ctx, requestTime)
-	defer stop()
-	out, err := l.session.Complete(ctx, &mcp.CompleteParams{
-		Meta: traceMeta(ctx), Argument: p.Argument, Context: p.Context, Ref: p.Ref,
-	})
-	return out, l.passed(ctx, err)
 }
 
 // SetLevel implements [mcpwire.Source].

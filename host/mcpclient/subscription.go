@@ -5,17 +5,19 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolhost/toolhost/host/internal/mcpwire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // maxFollowed bounds the resources that are subscribed to.
 const maxFollowed = 1_000
 
-// Subscribe implements [mcpwire.Source].
-func (u source) Subscribe(ctx context.Context, uri string) error {
-	l, err := u.need(ctx, "resources", hasResources)
-	if err != nil {
-		return err
+// subscribe has changes of a resource told, across connections, until it is taken back as often.
+func (l *link) subscribe(ctx context.Context, uri string) (err error) {
+	u := l.u
+	if ctx.Value(mcpwire.SubscriberKey{}) == nil {
+		return tool.Errorf(tool.CodeUnsupported, "a subscription is for clients that listen to changes").
+			Of("", u.config.Name).Try("read the resource again when it matters")
 	}
 	u.mu.Lock()
 	u.followed[uri]++
@@ -28,7 +30,7 @@ func (u source) Subscribe(ctx context.Context, uri string) error {
 	case first:
 		ctx, stop := context.WithTimeout(ctx, requestTime)
 		defer stop()
-		err = l.passed(ctx, l.follow(ctx, uri))
+		err = l.follow(ctx, uri)
 	}
 	if err != nil {
 		u.unfollow(uri)

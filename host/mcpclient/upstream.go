@@ -96,6 +96,9 @@ type Upstream struct {
 	most   int         // bytes of a list
 	legacy atomic.Bool // the server went away when it was asked for the newest revision
 
+	kept  map[mcpwire.Kind]*keptItems
+	named named
+
 	mu       sync.Mutex
 	start    func(context.Context) error
 	link     *link // the connection; nil: there is none
@@ -145,6 +148,10 @@ func New(config Config) (*Upstream, error) {
 	}
 	u := &Upstream{
 		config: config, most: maxListBytes, notices: map[*mcpwire.Notices]struct{}{}, followed: map[string]int{},
+		kept: map[mcpwire.Kind]*keptItems{},
+	}
+	for of := range kinds {
+		u.kept[of] = &keptItems{}
 	}
 	u.handle = mcpwire.HandleOf(source{u})
 	if config.URL != "" {
@@ -245,6 +252,10 @@ const (
 	maxPages      = 1_000            // pages of a list
 	maxOpen       = 1_024            // open calls on a connection
 	maxQuestions  = 16               // questions of a server that wait for an answer
+	maxOffers     = 1_000            // prompts, resources or templates that are reported
+	maxOffer      = 512              // bytes of one
+	maxPinned     = 32 << 10         // bytes of what it lists, to be in a definition as text
+	othersTime    = 10 * time.Second // for what a server lists besides tools, when it is connected to
 	maxRounds     = 10               // of questions in one call, as in the SDK
 	questionTime  = 10 * time.Minute // for one answer
 	requestTime   = time.Minute      // for a request that is not a call

@@ -174,7 +174,7 @@ func others(ctx context.Context, t *testing.T, c *mcp.ClientSession, received *r
 	}
 	has := received.String()[before:]
 	counts(t, has, `"annotations":`+saidAnnotations, 3) // a resource, a template, a message
-	counts(t, has, `"_meta":`+passedMeta, 7)            // a prompt, those, and three in results and contents
+	counts(t, has, `"_meta":`+passedMeta, 8)            // a prompt, those, and four in results and contents
 }
 
 func counts(t *testing.T, text, part string, want int) {

@@ -32,7 +32,7 @@ func (s *Server) initialize(
 	}
 	s.follow(r.Session, c)
 	if init, ok := res.(*mcp.InitializeResult); ok {
-		s.adjust(c.relays(), init.Capabilities)
+		s.adjust(c.reaches(), init.Capabilities)
 		delete(init.Capabilities.Extensions, tasksExtension) // tasks are of the stateless revision
 	}
 	return res, nil
@@ -48,7 +48,7 @@ func (s *Server) discover(
 		if err != nil {
 			return nil, err
 		}
-		s.adjust(c.relays(), found.Capabilities)
+		s.adjust(c.reaches(), found.Capabilities)
 	}
 	return res, err
 }

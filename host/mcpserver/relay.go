@@ -1,7 +1,10 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"log/slog"
 	"slices"
 	"strings"
@@ -10,60 +13,21 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/internal/mcpwire"
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/mcpjson"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // What mounted servers have besides tools passes through to clients, under the names that the
-// servers give it. Of two servers with the same prompt or resource the first counts, by the
-// servers' names.
-
-// maxListAge is how long a list of a server is believed that does not say when it changes.
-const maxListAge = 5 * time.Minute
+// servers give it. Of two servers with the same prompt or resource it stays with who had it first; the
+// prompt of the other is SERVER.NAME. What a client asks of it is a call of one of the host's own tools, so that a
+// client is shown what it may call for.
 
 // relay is a mounted server as clients are shown it.
 type relay struct {
 	mcpwire.Source
 	name string
 	stop func() // ends its notices
-
-	prompts, resources, templates keptItems
-}
-
-// keptItems is a list of a server, until it changes.
-type keptItems struct {
-	mu      sync.Mutex
-	items   []mcpwire.Item
-	fresh   bool
-	at      time.Time
-	version int // counts changes
-}
-
-func (k *keptItems) forget() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.fresh = false
-	k.version++
-}
-
-// of returns the server's list of a kind.
-func (k *keptItems) of(ctx context.Context, from mcpwire.Source, of mcpwire.Kind) ([]mcpwire.Item, error) {
-	k.mu.Lock()
-	if k.fresh && time.Since(k.at) < maxListAge {
-		defer k.mu.Unlock()
-		return k.items, nil
-	}
-	version := k.version
-	k.mu.Unlock()
-	items, err := from.List(ctx, of)
-	if err != nil {
-		return nil, err
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.version == version {
-		k.items, k.fresh, k.at = items, true, time.Now()
-	}
-	return items, nil
 }
 
 // relays returns the mounted servers of this moment, sorted by name.
@@ -82,9 +46,7 @@ func (s *Server) relays() []*relay {
 		if r == nil {
 			r = &relay{Source: mcpwire.SourceOf(u), name: u.Name()}
 			r.stop = r.Notify(mcpwire.Notices{
-				PromptsChanged:   func() { r.prompts.forget(); s.announcePrompts() },
-				ResourcesChanged: func() { r.resources.forget(); r.templates.forget(); s.announceResources() },
-				ResourceUpdated:  s.resourceUpdated,
+				PromptsChanged: s.announcePrompts, ResourcesChanged: s.announceResources, ResourceUpdated: s.resourceUpdated,
 			})
 			s.relayed.all[u] = r
 			changed = true
@@ -112,39 +74,86 @@ type relayedServers struct {
 	known bool
 }
 
-// relays returns the mounted servers that the client sees: those of whose tools it may call one. A
-// server without tools is seen by those who would see a tool of the server's name.
-func (c *clientSession) relays() []*relay {
+// reach is a mounted server as one client reaches it.
+type reach struct {
+	*relay
+
+	tools map[mcpwire.Own]string // those that the client may call, by their names here
+	since time.Time              // when it first had something
+	lost  map[string]string      // what it lists and another has, as in [plugin.Events], and the other
+}
+
+// reaches returns the mounted servers, those first that have had something for longest, and by which of
+// the host's own tools the client may reach each.
+// Of a server whose tools are not known yet, they are judged as they will be.
+func (c *clientSession) reaches() []reach {
 	all := c.server.relays()
 	if len(all) == 0 {
 		return nil
 	}
 	session := c.now()
-	sees := map[string]bool{}
+	known, tools := map[string]bool{}, map[string]map[mcpwire.Own]string{}
 	for _, t := range c.server.host.Tools(host.Filter{}) {
-		sees[t.Owner] = sees[t.Owner] || may(session, &t.Definition)
+		known[t.Owner] = true
+		if t.Own && may(session, &t.Definition) {
+			if tools[t.Owner] == nil {
+				tools[t.Owner] = map[mcpwire.Own]string{}
+			}
+			tools[t.Owner][mcpwire.Own(strings.TrimPrefix(t.Claimed.Name, t.Owner+"."))] = t.Name
+		}
 	}
-	return slices.DeleteFunc(all, func(r *relay) bool {
-		seen, hasTools := sees[r.name]
-		return hasTools && !seen || !hasTools && !session.Sees(&tool.Definition{Name: r.name})
-	})
+	status := map[string]plugin.Status{}
+	for _, p := range c.server.host.Plugins() {
+		status[p.Name] = p
+	}
+	out := make([]reach, len(all))
+	for i, r := range all {
+		out[i] = reach{relay: r, tools: tools[r.name], lost: map[string]string{}}
+		if has := status[r.name].Offers; has != nil {
+			out[i].since = has.Since
+		}
+		for _, l := range status[r.name].Lost {
+			out[i].lost[l.Kind+" "+l.Tool] = l.To
+		}
+		if known[r.name] {
+			continue
+		}
+		out[i].tools = map[mcpwire.Own]string{}
+		for _, own := range mcpwire.Owns {
+			if d := (tool.Definition{Name: own.Of(r.name), Safety: own.Safety()}); may(session, &d) {
+				out[i].tools[own] = d.Name
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b reach) int { return a.since.Compare(b.since) })
+	return out
+}
+
+// by returns those of the servers that the client may reach by a tool, or those that it may not.
+func by(all []reach, own mcpwire.Own, may bool) (out []reach) {
+	for _, r := range all {
+		if (r.tools[own] != "") == may {
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 // offered is something that a mounted server has, and the server.
 type offered struct {
-	mcpwire.Item
+	mcpwire.Item // as clients are shown it
 
-	from *relay
+	from   reach
+	theirs string // the server's key for it
 }
 
-// gather lists what the servers have of a kind, sorted. A server that fails costs only its own.
-func (c *clientSession) gather(ctx context.Context, of mcpwire.Kind, kept func(*relay) *keptItems) []offered {
-	all := c.relays()
+// gather lists what servers have of a kind, sorted. A server that fails costs only its own.
+func (c *clientSession) gather(ctx context.Context, of mcpwire.Kind, all []reach) []offered {
 	lists := make([][]mcpwire.Item, len(all))
 	var wg sync.WaitGroup
 	for i, r := range all {
 		wg.Go(func() {
-			items, err := kept(r).of(ctx, r, of)
+			items, err := r.List(ctx, of)
 			if err != nil {
 				c.server.opts.Logger.Log(ctx, slog.LevelWarn, "a mounted server does not list its "+string(of),
 					"server", r.name, "error", err)
@@ -153,53 +162,120 @@ func (c *clientSession) gather(ctx context.Context, of mcpwire.Kind, kept func(*
 		})
 	}
 	wg.Wait()
-	taken := map[string]bool{}
-	var out []offered
+	there, taken := map[string]bool{}, map[string]bool{}
+	for _, r := range all {
+		there[r.name] = true
+	}
+	var out, second []offered
 	for i, items := range lists {
 		for _, one := range items {
-			if !taken[one.Key] {
-				taken[one.Key] = true
-				out = append(out, offered{one, all[i]})
+			o := offered{one, all[i], one.Key}
+			if taken[one.Key] || there[all[i].lost[of.One()+" "+one.Key]] {
+				second = append(second, o)
+				continue
 			}
+			taken[one.Key] = true
+			out = append(out, o)
+		}
+	}
+	for _, o := range second {
+		if of != mcpwire.Prompts {
+			break // a URI cannot be another
+		}
+		o.Key = o.from.name + "." + o.theirs
+		members := mcpjson.ObjectOf(o.Raw)
+		for i := range members {
+			if members[i].Key == "name" {
+				members[i].Value = quoted(o.Key)
+			}
+		}
+		o.Raw = mcpjson.EncodeObject(members)
+		if !taken[o.Key] {
+			taken[o.Key] = true
+			out = append(out, o)
 		}
 	}
 	slices.SortFunc(out, func(a, b offered) int { return strings.Compare(a.Key, b.Key) })
 	return out
 }
 
-func (c *clientSession) prompts(ctx context.Context) []offered {
-	return c.gather(ctx, mcpwire.Prompts, func(r *relay) *keptItems { return &r.prompts })
+// listed lists what the servers have that the client may reach by a tool.
+func (c *clientSession) listed(ctx context.Context, of mcpwire.Kind, own mcpwire.Own) []offered {
+	return c.gather(ctx, of, by(c.reaches(), own, true))
 }
 
-func (c *clientSession) resources(ctx context.Context) []offered {
-	return c.gather(ctx, mcpwire.Resources, func(r *relay) *keptItems { return &r.resources })
-}
-
-func (c *clientSession) templates(ctx context.Context) []offered {
-	return c.gather(ctx, mcpwire.Templates, func(r *relay) *keptItems { return &r.templates })
-}
-
-// find returns the server that has something.
-func find(all []offered, key string) *relay {
+// find returns what has a key.
+func find(all []offered, key string) (offered, bool) {
 	i, ok := slices.BinarySearchFunc(all, key, func(o offered, key string) int { return strings.Compare(o.Key, key) })
 	if !ok {
-		return nil
+		return offered{}, false
 	}
-	return all[i].from
+	return all[i], true
 }
 
-// ofURI returns the servers that may have a resource: the one that lists it, or those with a
-// template that begins as it does.
-func (c *clientSession) ofURI(ctx context.Context, uri string) []*relay {
-	if r := find(c.resources(ctx), uri); r != nil {
-		return []*relay{r}
+// ofPrompt returns the server that has a prompt, and its name there. If none has it that the client may reach by a tool,
+// it is one that the client may not, so that the call is on record, and refused.
+func (c *clientSession) ofPrompt(ctx context.Context, own mcpwire.Own, name string) (from []reach, theirs string) {
+	all := c.reaches()
+	if one, ok := find(c.gather(ctx, mcpwire.Prompts, by(all, own, true)), name); ok {
+		return []reach{one.from}, one.theirs
 	}
-	var out []*relay
-	for _, t := range c.templates(ctx) {
-		literal, _, _ := strings.Cut(t.Key, "{")
-		if strings.HasPrefix(uri, literal) && !slices.Contains(out, t.from) {
-			out = append(out, t.from)
+	return firstOf(by(all, own, false)), name
+}
+
+// ofURI returns the servers that may have a resource, or a template: the one that lists it, or that named it to
+// the client, or those with a template that begins as it does. If there is none, it is as with ofPrompt.
+func (c *clientSession) ofURI(ctx context.Context, own mcpwire.Own, uri string) []reach {
+	all := c.reaches()
+	within := by(all, own, true)
+	if one, ok := find(c.gather(ctx, mcpwire.Resources, within), uri); ok {
+		return []reach{one.from}
+	}
+	var out []reach
+	add := func(r reach) {
+		if !slices.ContainsFunc(out, func(o reach) bool { return o.relay == r.relay }) {
+			out = append(out, r)
 		}
+	}
+	for _, r := range within {
+		if r.Named(c.session.ID(), uri) {
+			add(r)
+		}
+	}
+	templates := c.gather(ctx, mcpwire.Templates, within)
+	for _, r := range within { // in the order in which they came, however long their templates are
+		for _, t := range templates {
+			if literal, _, _ := strings.Cut(t.Key, "{"); t.from.relay == r.relay && strings.HasPrefix(uri, literal) {
+				add(r)
+			}
+		}
+	}
+	if len(out) == 0 {
+		return firstOf(by(all, own, false))
 	}
 	return out
 }
+
+func firstOf(all []reach) []reach { return all[:min(len(all), 1)] }
+
+// call runs a call of one of the host's own tools. Its result is that of the server, as the server sent it.
+func (c *clientSession) call(ctx context.Context, to reach, own mcpwire.Own, args any) (json.RawMessage, error) {
+	name := cmp.Or(to.tools[own], own.Of(to.name))
+	if owner, there := c.server.host.OwnerOf(name); there && owner != to.name { // which took the name
+		return nil, errNotReached
+	}
+	arguments, err := json.Marshal(args)
+	if err != nil {
+		return nil, err
+	}
+	// A limit of characters is for what models read.
+	session := c.now().With(host.WithResultLimit(0))
+	res, err := session.Execute(ctx, tool.Call{Name: name, Arguments: arguments})
+	if e := tool.AsError(err); err != nil && e.Code == tool.CodeNotFound && e.Stage == tool.StageResolve {
+		return nil, errNotReached
+	}
+	return res.Structured, err
+}
+
+// errNotReached says that the client reaches no such server.
+var errNotReached = errors.New("the client does not reach it")

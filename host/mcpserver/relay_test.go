@@ -49,7 +49,8 @@ func TestPassThrough(t *testing.T) {
 	t.Parallel()
 	everyWay(t, func(t *testing.T, w way) {
 		h := newHost(t)
-		s := serve(t, h, mcpserver.Options{Upstreams: mounted(t, h, mcptest.Everything), PageSize: 2})
+		s := serve(t, h, mcpserver.Options{Upstreams: mounted(t, h, mcptest.Everything), PageSize: 2},
+			host.WithApprover(allowed))
 		ctx, cancel := context.WithTimeout(context.Background(), ceiling)
 		defer cancel()
 		updated := make(chan string, 10)

@@ -51,15 +51,15 @@ func cacheMembers(ttl int) []mcpjson.Member {
 }
 
 func (c *clientSession) listPrompts(ctx context.Context, r *mcp.ListPromptsRequest) (mcp.Result, error) {
-	return c.itemPage(mcpwire.Prompts, r.Params.Cursor, isStateless(r.Params.Meta), c.prompts(ctx))
+	return c.itemPage(mcpwire.Prompts, r.Params.Cursor, isStateless(r.Params.Meta), c.listed(ctx, mcpwire.Prompts, mcpwire.Prompt))
 }
 
 func (c *clientSession) listResources(ctx context.Context, r *mcp.ListResourcesRequest) (mcp.Result, error) {
-	return c.itemPage(mcpwire.Resources, r.Params.Cursor, isStateless(r.Params.Meta), c.resources(ctx))
+	return c.itemPage(mcpwire.Resources, r.Params.Cursor, isStateless(r.Params.Meta), c.listed(ctx, mcpwire.Resources, mcpwire.Read))
 }
 
 func (c *clientSession) listTemplates(ctx context.Context, r *mcp.ListResourceTemplatesRequest) (mcp.Result, error) {
-	return c.itemPage(mcpwire.Templates, r.Params.Cursor, isStateless(r.Params.Meta), c.templates(ctx))
+	return c.itemPage(mcpwire.Templates, r.Params.Cursor, isStateless(r.Params.Meta), c.listed(ctx, mcpwire.Templates, mcpwire.Read))
 }
 
 // getPrompt answers prompts/get.
@@ -72,13 +72,18 @@ func (c *clientSession) getPrompt(ctx context.Context, r *mcp.GetPromptRequest) 
 	}
 	key := requestKey{"prompts/get", p.Name, args}
 	return c.answer(ctx, at, key, p.RequestState, p.InputResponses, func(ctx context.Context) (mcp.Result, error) {
-		from := find(c.prompts(ctx), p.Name)
-		if from == nil {
-			return nil, invalid("Unknown prompt: %.200s", p.Name)
+		unknown := invalid("Unknown prompt: %.200s", p.Name)
+		from, theirs := c.ofPrompt(ctx, mcpwire.Prompt, p.Name)
+		if len(from) == 0 {
+			return nil, unknown
 		}
-		res, err := from.GetPrompt(ctx, p.Name, p.Arguments)
+		args := map[string]any{"name": theirs}
+		if p.Arguments != nil {
+			args["arguments"] = p.Arguments
+		}
+		res, err := c.call(ctx, from[0], mcpwire.Prompt, args)
 		if err != nil {
-			return nil, passedOn(err)
+			return nil, passedOn(err, unknown)
 		}
 		return at.passed(res), nil
 	})
@@ -90,16 +95,30 @@ func (c *clientSession) readResource(ctx context.Context, r *mcp.ReadResourceReq
 	at := c.requestOf(ctx, r.Session, r.Extra, p.Meta)
 	key := requestKey{"resources/read", p.URI, nil}
 	return c.answer(ctx, at, key, p.RequestState, p.InputResponses, func(ctx context.Context) (mcp.Result, error) {
-		err := mcp.ResourceNotFoundError(p.URI)
-		for _, from := range c.ofURI(ctx, p.URI) {
-			raw, ttl, failed := from.ReadResource(ctx, p.URI)
-			if err = failed; err != nil {
-				continue // another server may have it
-			}
-			return at.passed(raw, cacheMembers(ttl)...), nil
+		raw, _, err := c.ofResource(ctx, mcpwire.Read, p.URI)
+		if err != nil {
+			return nil, err
 		}
-		return nil, passedOn(err)
+		var keep mcp.Cacheable
+		_ = json.Unmarshal(raw, &keep) // the SDK has decoded it
+		return at.passed(raw, cacheMembers(keep.TTLMs)...), nil
 	})
+}
+
+// ofResource makes a call about a resource of the first server that has it, and returns the result and the server.
+func (c *clientSession) ofResource(ctx context.Context, own mcpwire.Own, uri string) (json.RawMessage, reach, error) {
+	unknown := mcp.ResourceNotFoundError(uri)
+	err := unknown
+	for _, from := range c.ofURI(ctx, own, uri) {
+		raw, failed := c.call(ctx, from, own, map[string]any{"uri": uri})
+		if failed == nil {
+			return raw, from, nil
+		}
+		if err = passedOn(failed, unknown); theirError(failed) == nil {
+			break // the host's own, and not to be asked about again; else another server may have it
+		}
+	}
+	return nil, reach{}, err
 }
 
 // complete answers completion/complete.
@@ -108,28 +127,56 @@ func (c *clientSession) complete(ctx context.Context, r *mcp.CompleteRequest) (m
 	if p.Ref == nil || p.Argument.Name == "" {
 		return nil, invalid("a completion needs a ref, and the name of an argument")
 	}
-	var from *relay
-	if p.Ref.Type == "ref/prompt" {
-		from = find(c.prompts(ctx), p.Ref.Name)
-	} else if from = find(c.templates(ctx), p.Ref.URI); from == nil {
-		from = find(c.resources(ctx), p.Ref.URI)
-	}
-	if from == nil {
-		return nil, invalid("no mounted server has %.200s", p.Ref.Name+p.Ref.URI)
-	}
-	res, err := from.Complete(ctx, &mcp.CompleteParams{Argument: p.Argument, Context: p.Context, Ref: p.Ref})
-	if err != nil {
-		return nil, passedOn(err)
-	}
-	maps.DeleteFunc(res.Meta, func(key string, _ any) bool { return mcpjson.IsReserved(key) })
-	return res, nil
+	at := c.requestOf(ctx, r.Session, r.Extra, p.Meta)
+	key := requestKey{"completion/complete", p.Ref.Name + p.Ref.URI, nil}
+	return c.answer(ctx, at, key, "", nil, func(ctx context.Context) (mcp.Result, error) {
+		ref := *p.Ref
+		all := c.ofReference(ctx, &ref)
+		unknown := invalid("no mounted server has %.200s", p.Ref.Name+p.Ref.URI)
+		if len(all) == 0 {
+			return nil, unknown
+		}
+		args := map[string]any{"ref": &ref, "argument": p.Argument}
+		if p.Context != nil {
+			args["context"] = p.Context
+		}
+		res, err := c.call(ctx, all[0], mcpwire.Complete, args)
+		if err != nil {
+			return nil, passedOn(err, unknown)
+		}
+		return at.passed(res), nil
+	})
 }
 
-// passedOn returns an error of a mounted server for the client: the server's own errors as they
-// are, others as the host words them for models.
-func passedOn(err error) error {
+// ofReference returns the server that a completion is for, and makes the reference as the server has it.
+func (c *clientSession) ofReference(ctx context.Context, ref *mcp.CompleteReference) (from []reach) {
+	if ref.Type == "ref/prompt" {
+		from, ref.Name = c.ofPrompt(ctx, mcpwire.Complete, ref.Name)
+		return from
+	}
+	within := by(c.reaches(), mcpwire.Complete, true)
+	if one, ok := find(c.gather(ctx, mcpwire.Templates, within), ref.URI); ok {
+		return []reach{one.from}
+	}
+	return c.ofURI(ctx, mcpwire.Complete, ref.URI)
+}
+
+// theirError returns the error that a mounted server answered a call with; nil: it is another's.
+func theirError(err error) *jsonrpc.Error {
 	var theirs *jsonrpc.Error
-	if errors.As(err, &theirs) {
+	if tool.AsError(err).Stage == tool.StageExecute && errors.As(err, &theirs) {
+		return theirs
+	}
+	return nil
+}
+
+// passedOn returns an error of a call for the client: a mounted server's own as they are, unknown for what the
+// client does not reach, and others as the host words them for models.
+func passedOn(err, unknown error) error {
+	switch theirs := theirError(err); {
+	case errors.Is(err, errNotReached):
+		return unknown
+	case theirs != nil:
 		return theirs
 	}
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: tool.ModelText(err, "")}
@@ -139,7 +186,8 @@ func passedOn(err error) error {
 func (s *Server) subscribe(ctx context.Context, r *mcp.SubscribeRequest) error {
 	s.mu.Lock()
 	c := s.sessions[r.Session]
-	if l := s.listeners[r.Session]; c == nil && l != nil {
+	listens := c == nil
+	if l := s.listeners[r.Session]; listens && l != nil {
 		c = l.client
 	}
 	full := len(s.subscribed[r.Session]) >= s.opts.MaxOpen
@@ -153,19 +201,23 @@ func (s *Server) subscribe(ctx context.Context, r *mcp.SubscribeRequest) error {
 	case full:
 		return refused("%d resources are subscribed to, and that is the limit", s.opts.MaxOpen)
 	}
-	err := mcp.ResourceNotFoundError(r.Params.URI)
-	for _, from := range c.ofURI(ctx, r.Params.URI) {
-		if err = from.Subscribe(ctx, r.Params.URI); err == nil {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			if s.subscribed[r.Session] == nil {
-				s.subscribed[r.Session] = map[string]mcpwire.Source{}
-			}
-			s.subscribed[r.Session][r.Params.URI] = from.Source
-			return nil
-		}
+	ctx = context.WithValue(ctx, mcpwire.SubscriberKey{}, true)
+	if !listens { // else it cannot be asked anything meanwhile
+		run := c.newRun(ctx, c.requestOf(ctx, r.Session, r.Extra, r.Params.Meta))
+		defer run.end()
+		ctx = run
 	}
-	return passedOn(err)
+	_, from, err := c.ofResource(ctx, mcpwire.Subscribe, r.Params.URI)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.subscribed[r.Session] == nil {
+		s.subscribed[r.Session] = map[string]mcpwire.Source{}
+	}
+	s.subscribed[r.Session][r.Params.URI] = from.Source
+	return nil
 }
 
 func (s *Server) unsubscribe(ctx context.Context, r *mcp.UnsubscribeRequest) error {
@@ -195,13 +247,13 @@ func (s *Server) unsubscribeAll(ss *mcp.ServerSession) {
 
 // adjust leaves out what no mounted server has that the client sees. One that was never
 // connected may have anything.
-func (s *Server) adjust(all []*relay, c *mcp.ServerCapabilities) {
+func (s *Server) adjust(all []reach, c *mcp.ServerCapabilities) {
 	var prompts, resources, completions bool
 	for _, r := range all {
 		has := r.Capabilities()
-		prompts = prompts || has == nil || has.Prompts != nil
-		resources = resources || has == nil || has.Resources != nil
-		completions = completions || has == nil || has.Completions != nil
+		prompts = prompts || r.tools[mcpwire.Prompt] != "" && (has == nil || has.Prompts != nil)
+		resources = resources || r.tools[mcpwire.Read] != "" && (has == nil || has.Resources != nil)
+		completions = completions || r.tools[mcpwire.Complete] != "" && (has == nil || has.Completions != nil)
 	}
 	if !prompts {
 		c.Prompts = nil

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/host/internal/mcpwire"
 )
 
 // The methods of the protocol that are told apart here, and for which the SDK has no names.
@@ -98,8 +100,10 @@ func (s *Server) send(next mcp.MethodHandler) mcp.MethodHandler {
 		switch method {
 		case methodToolsChanged:
 			concerns = l != nil && l.changed(methodToolsChanged, l.client.digest)
-		case methodPromptsChanged, methodResourcesChanged:
-			concerns = l != nil && len(l.client.relays()) > 0 && l.changed(method, nil)
+		case methodPromptsChanged:
+			concerns = l != nil && len(by(l.client.reaches(), mcpwire.Prompt, true)) > 0 && l.changed(method, nil)
+		case methodResourcesChanged:
+			concerns = l != nil && len(by(l.client.reaches(), mcpwire.Read, true)) > 0 && l.changed(method, nil)
 		case methodResourceUpdated:
 			if p, ok := req.GetParams().(*mcp.ResourceUpdatedNotificationParams); ok {
 				key += " " + p.URI

@@ -63,6 +63,8 @@ type Config struct {
 	// Changed is called, in a goroutine that Close waits for, after the plugin describes
 	// itself differently, in place of a send to [Plugin.Changes]. Default: the send.
 	Changed func()
+	// Offers is called with what a server has besides tools, see [Events]. Default: nil.
+	Offers func([]string)
 	// OnState is called with the status whenever the state has changed. It must return at
 	// once, and not call the plugin. Default: nil, nothing is called.
 	OnState func(Status)

@@ -23,6 +23,15 @@ type Connector interface {
 	Connect(ctx context.Context, stdio io.ReadWriteCloser, to Events) (Connection, error)
 }
 
+// Own is a [Connector] with tools of the host's own, by which what a server has besides tools is
+// reached. Operators see them, and models do not.
+type Own interface {
+	// IsOwn reports whether a tool is one of them, by the name that the Connection gives it.
+	IsOwn(tool string) bool
+	// IsDangerous reports whether a call of one of them can do more harm than its definition says.
+	IsDangerous(context.Context, tool.Call) bool
+}
+
 // ErrAgain is the cause of an error of [Connector.Connect] that says that the next try may
 // succeed, as the Connector has learned from this one.
 var ErrAgain = errors.New("worth another try")
@@ -67,6 +76,9 @@ type Pinger interface {
 type Events struct {
 	// Changed says that Description has changed.
 	Changed func()
+	// Offers says what the server has besides tools, as "prompt NAME", "resource URI" and "template
+	// URI", sorted. Nil: no one wants to know.
+	Offers func([]string)
 	// Log keeps a line of the server's log.
 	Log func(slog.Level, string)
 	// Fault keeps what was wrong with an answer.

@@ -169,7 +169,7 @@ func (l *serverLink) connect(ctx context.Context) (about wire.Description, err e
 		bytes = l.proc.stdio
 	}
 	conn, err := l.server.Connector.Connect(ctx, bytes, Events{
-		Changed: func() { l.run.refresh.onChanged(l.run) }, Log: l.log, Fault: l.fault,
+		Changed: func() { l.run.refresh.onChanged(l.run) }, Log: l.log, Fault: l.fault, Offers: l.cfg.Offers,
 	})
 	if err != nil {
 		if l.proc.stdio != nil && isClosed(l.proc.stdio.drained) {

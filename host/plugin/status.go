@@ -76,9 +76,11 @@ type Status struct {
 	// RetryAt is when a plugin that did not start, and whose tools are not known, may be
 	// started again by a call. Zero: nothing keeps it from being started.
 	RetryAt time.Time `json:"retry_at,omitzero"`
-	// Lost are the names of its tools that belong to another, so that these tools are not
+	// Lost are the names of its tools, and of what else it has, that belong to another, so that these are not
 	// served until the other is gone or gives the names up. Nil: none.
 	Lost []LostName `json:"lost,omitempty"`
+	// Offers is what a server has besides tools, as far as it is known; nil: nothing.
+	Offers *Offers `json:"offers,omitempty"`
 	// Waiting counts the calls that wait for their turn, see [Limits].
 	Waiting int `json:"waiting,omitempty"`
 	// Starts counts the starts.
@@ -92,6 +94,14 @@ type Status struct {
 	// LastFault is the last call that failed by the plugin's fault while its process
 	// went on: it did not answer in time, with nonsense, or with too much. Nil: none.
 	LastFault *Fault `json:"last_fault,omitempty"`
+}
+
+// Offers counts what a server has besides tools, at most 1,000 of each kind.
+type Offers struct {
+	Prompts   int       `json:"prompts"`
+	Resources int       `json:"resources"`
+	Templates int       `json:"templates"` // of resources
+	Since     time.Time `json:"since"`     // when it first had any
 }
 
 // WantsMore is by what a plugin's needs exceed what was accepted of them.

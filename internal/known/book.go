@@ -106,7 +106,7 @@ func (b *Book) All() Records { return b.known.Load().all }
 // Of returns what is known of a plugin.
 func (b *Book) Of(p Plugin) Record { return b.All().Of(p) }
 
-// Holders returns the plugins that have had a tool of a name.
+// Holders returns the plugins that have had a tool of a name, or one of [Record.Offers].
 func (b *Book) Holders(name string) []Plugin { return b.known.Load().holders()[name] }
 
 // Note makes a change that follows from what plugins did. It is not written if what is known, and

@@ -40,6 +40,11 @@ func Server(identity, name string) Plugin {
 type Record struct {
 	// Names are its tools', as it calls them.
 	Names []string `json:"names,omitempty"`
+	// Offers are what a server has besides tools, as "prompt NAME", "resource URI" and "template URI";
+	// Wants are those that it has, too, and another had first; Since is when it first had any.
+	Offers []string  `json:"offers,omitempty"`
+	Wants  []string  `json:"wants,omitempty"`
+	Since  time.Time `json:"since,omitzero"`
 	// Ran says that Needs are those that were accepted: those with which it first ran, until the
 	// operator accepts others. Nil: it ran undeclared.
 	Ran   bool        `json:"ran,omitempty"`
@@ -75,7 +80,7 @@ type Rollback struct {
 
 // isEmpty reports whether nothing is known.
 func (r Record) isEmpty() bool {
-	return len(r.Names) == 0 && len(r.Levels) == 0 && !r.Ran && r.Enforced == nil && len(r.Kept) == 0 && r.Rollback == nil &&
+	return len(r.Names) == 0 && len(r.Levels) == 0 && r.Since.IsZero() && !r.Ran && r.Enforced == nil && len(r.Kept) == 0 && r.Rollback == nil &&
 		!r.Disabled && !r.Enabled
 }
 
@@ -139,12 +144,13 @@ func (r Records) Loosen(p Plugin, lines []string) {
 	r.Change(p, func(one *Record) { one.Enforced = one.Enforced.Without(lines) })
 }
 
-// holders returns which plugins have had which names.
+// holders returns which plugins have had which names, and what else.
 func (r Records) holders() map[string][]Plugin {
 	out := map[string][]Plugin{}
 	for _, dir := range slices.Sorted(maps.Keys(r)) {
 		for _, plugin := range slices.Sorted(maps.Keys(r[dir])) {
-			for _, name := range r[dir][plugin].Names {
+			one := r[dir][plugin]
+			for _, name := range slices.Concat(one.Names, one.Offers) {
 				out[name] = append(out[name], Plugin{dir, plugin})
 			}
 		}

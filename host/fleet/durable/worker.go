@@ -184,7 +184,7 @@ func (w *worker) offered() map[string]string {
 		patterns = append(patterns, p.Share...)
 	}
 	for _, t := range w.cfg.Host.Tools(host.Filter{Without: mounted}) {
-		if matches(patterns, t.Name) {
+		if !t.Own && matches(patterns, t.Name) {
 			out[token(t.Name, w.cfg.Digest(t.Definition))] = t.Name
 		}
 	}

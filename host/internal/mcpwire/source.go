@@ -7,28 +7,22 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Source is what a mounted server has besides tools. What it asks during a request goes to the
-// [Peer] of the context.
+// Source is what a mounted server has besides tools, as far as it is told without a call: what is
+// read, got, completed and subscribed to is by calls of the host's [Own] tools.
 //
 // # Errors
 //
-// The server's own, a *jsonrpc.Error of the SDK; [tool.CodeUnsupported] if the server has no such
-// thing, or asks what the client cannot answer; [tool.CodeUnavailable] if it cannot be reached or
-// started; [tool.CodeInvalidResult] for a result that cannot be read; the context's end.
+// The server's own, a *jsonrpc.Error of the SDK; [tool.CodeUnavailable] if it cannot be reached or
+// started; the context's end.
 type Source interface {
 	// Capabilities are what the server said last that it has; nil: it was not connected yet.
 	Capabilities() *mcp.ServerCapabilities
 	// List lists what the server has of a kind; none if it has none.
 	List(context.Context, Kind) ([]Item, error)
-	// GetPrompt returns the result as the server sent it.
-	GetPrompt(ctx context.Context, name string, arguments map[string]string) (json.RawMessage, error)
-	// ReadResource returns the result as the server sent it, and for how many milliseconds it may
-	// be kept.
-	ReadResource(ctx context.Context, uri string) (result json.RawMessage, ttl int, err error)
-	Complete(context.Context, *mcp.CompleteParams) (*mcp.CompleteResult, error)
-	// Subscribe has [Notices.ResourceUpdated] called when a resource changes, across connections,
-	// until Unsubscribe was called as often.
-	Subscribe(ctx context.Context, uri string) error
+	// Named reports whether the server has named a resource in an answer to a session, or as the page
+	// in which a tool is shown.
+	Named(session, uri string) bool
+	// Unsubscribe takes back a subscription that a call of [Subscribe] made.
 	Unsubscribe(ctx context.Context, uri string) error
 	// SetLevel sets from which level on the server sends its log, across connections. Clients
 	// share it: the lowest that one of them asked for. Empty: as the server does by itself.
@@ -47,6 +41,17 @@ const (
 	Templates Kind = "resourceTemplates"
 )
 
+// One is one of them, as [plugin.Events] and [plugin.LostName] have it.
+func (k Kind) One() string {
+	switch k {
+	case Prompts:
+		return "prompt"
+	case Resources:
+		return "resource"
+	}
+	return "template"
+}
+
 // Item is something that a server lists, as the server sent it, less what is reserved, and its
 // key, by which clients ask for it.
 type Item struct {
@@ -62,8 +67,7 @@ type Notices struct {
 	ResourceUpdated func(uri string)
 }
 
-// Mounted is a mounted server: what embeds a [Handle]. Its source goes round the chain of the
-// host, so that it has no method by which a program could call it.
+// Mounted is a mounted server: what embeds a [Handle], so that its source is for this host only.
 type Mounted interface {
 	// Name is the server's name here.
 	Name() string

@@ -305,6 +305,7 @@ func (f facts) status(owner string) (plugin.Status, bool) {
 			out.Upgrade = f.failed.reason
 		}
 		s.addKept(&out)
+		s.addOffers(&out)
 		return out, true
 	}
 }

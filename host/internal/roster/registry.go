@@ -39,6 +39,8 @@ type Listing struct {
 	Plugin *plugin.Plugin
 	// Functions says that the tools are functions of a [tool.Set], which cannot be a host.
 	Functions bool
+	// Own tells the tools of the host's own; nil: there are none.
+	Own plugin.Own
 	// Keeper keeps state for each session; nil: nothing of the owner does.
 	Keeper Keeper
 	// Settings are the plugin's; nil: the owner is not a plugin.

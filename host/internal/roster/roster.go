@@ -67,6 +67,7 @@ type Roster struct {
 	life       context.Context // ends when Close begins
 	endLife    context.CancelFunc
 	background sync.WaitGroup // goroutines that Close waits for
+	offering   sync.Mutex     // held while what a server has besides tools is noted
 	publishing sync.Mutex     // held while tools are published and the outcome is noted
 
 	mu      sync.Mutex // never held while waiting

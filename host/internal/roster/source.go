@@ -100,7 +100,7 @@ func (s *source) config() plugin.Config {
 	c.Env = slices.Concat(r.opts.Env, c.Env)
 	c.Sockets = func() (string, error) { return r.sockets.path(s.member.owner) }
 	c.Pins = s.pins
-	c.Admit, c.Changed, c.Journal = s.mayStart, s.changed, &s.member.journal
+	c.Admit, c.Changed, c.Offers, c.Journal = s.mayStart, s.changed, s.offered, &s.member.journal
 	c.Accepted, c.CacheDir = s.accepted, r.cacheOf(s.member.owner, s.shownPath())
 	c.OnState = func(now plugin.Status) {
 		if s.reports.Load() {
@@ -178,6 +178,9 @@ func (s *source) describe(said listing) Listing {
 		out.Keeper = s.plugin
 	}
 	out.Given = func(key string) string { return s.member.roster.book.Of(s.key).Levels[key] }
+	if s.server != nil {
+		out.Own, _ = s.server.Connector.(plugin.Own)
+	}
 	out.Changed = func() { s.refreshOrLog() }
 	return out
 }

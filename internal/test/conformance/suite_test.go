@@ -112,6 +112,7 @@ func suiteConfig(t *testing.T) string {
 	self := require.Must(os.Executable())(t)
 	var b strings.Builder
 	fmt.Fprintf(&b, "mcp_servers:\n  %s:\n    command: %q\n    args: [%q]\n    questions: {sampling: true}\ntools:\n", mcptest.Everything, self, serveFlag)
+	fmt.Fprintf(&b, "  %s.mcp.read: {approval: allow} # templates, too\n", mcptest.Everything)
 	for _, name := range mcptest.ServerTools() {
 		fmt.Fprintf(&b, "  %s.%s: {rename: %s, safety: safe}\n", mcptest.Everything, name, name)
 	}

@@ -46,6 +46,9 @@ func checkDaemon(ctx context.Context, p *patient) {
 			p.warning(fmt.Sprintf("plugin %s has changed, and is dangerous and no longer %s: %s", s.Name, t.Level, t.Text),
 				"look at it, and: toolhost plugins enable "+s.Name)
 		}
+		for _, line := range plugin.LostLines(s.Name, s.Lost) {
+			p.warning(line, "see toolhost plugins show "+s.Name)
+		}
 		switch s.State {
 		case plugin.Refused, plugin.Backoff, plugin.Quarantined:
 			if !told[s.Name] {

@@ -21,7 +21,8 @@ func (s *Session) WarnOf(faults []*tool.Error, plugins []plugin.Status, shown st
 		if !mayTell(p.Name) {
 			continue
 		}
-		for _, line := range plugin.LostLines(p.Name, p.Lost) {
+		tools := slices.DeleteFunc(slices.Clone(p.Lost), func(l plugin.LostName) bool { return l.Kind != "" })
+		for _, line := range plugin.LostLines(p.Name, tools) {
 			line += "; see toolhost plugins show " + p.Name
 			s.Warn(tool.Errorf(tool.CodeAlreadyExists, "%s", line).Of("", p.Name))
 		}

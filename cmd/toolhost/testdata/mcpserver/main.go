@@ -1,5 +1,5 @@
 // Command mcpserver is an MCP server on standard input and output, which behaves as its
-// arguments say: mcpserver [-describe FILE] [-die] TOOL...
+// arguments say: mcpserver [-describe FILE] [-die] [-prompts NAMES] [-resources URIS] TOOL...
 package main
 
 import (
@@ -49,9 +49,23 @@ func question(tool, about string) mcp.InputRequest {
 	}}
 }
 
+// getPrompt answers who the server is, by its arguments.
+func getPrompt(_ context.Context, r *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+	said := &mcp.TextContent{Text: r.Params.Name + " of " + strings.Join(flag.Args(), " ")}
+	return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: said}}}, nil
+}
+
+func readResource(_ context.Context, r *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{
+		{URI: r.Params.URI, Text: r.Params.URI + " of " + strings.Join(flag.Args(), " ")},
+	}}, nil
+}
+
 func main() {
 	describe := flag.String("describe", "", "a `FILE` that has the description of the tools")
 	die := flag.Bool("die", false, "end at once")
+	prompts := flag.String("prompts", "", "`NAMES` of prompts, with commas between")
+	resources := flag.String("resources", "", "`URIS` of resources, and templates of such, with blanks between")
 	flag.Parse()
 	if *die {
 		fmt.Fprintln(os.Stderr, "mcpserver: no license")
@@ -88,6 +102,16 @@ func main() {
 			out, err := run(ctx, in.Text)
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: out}}}, nil, err
 		})
+	}
+	for _, name := range strings.FieldsFunc(*prompts, func(r rune) bool { return r == ',' }) {
+		server.AddPrompt(&mcp.Prompt{Name: name, Description: description}, getPrompt)
+	}
+	for _, uri := range strings.Fields(*resources) {
+		if strings.Contains(uri, "{") {
+			server.AddResourceTemplate(&mcp.ResourceTemplate{Name: "t", URITemplate: uri, Description: description}, readResource)
+		} else {
+			server.AddResource(&mcp.Resource{Name: "r", URI: uri, Description: description}, readResource)
+		}
 	}
 	if err := server.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
 		fmt.Fprintln(os.Stderr, err)

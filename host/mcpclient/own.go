@@ -1,0 +1,204 @@
+package mcpclient
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/host/internal/mcpwire"
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+var _ plugin.Own = (*Upstream)(nil)
+
+// ownTool is one of the host's own tools.
+type ownTool struct {
+	has                     func(*mcp.ServerCapabilities) bool // whether a server has what it is for
+	lists                   mcpwire.Kind                       // what its definition pins
+	title, says, properties string
+	required                string // the names of its arguments that have to be there, as JSON
+}
+
+const uriArgument = `"uri":{"type":"string","minLength":1,"description":"The resource's URI."}`
+
+var ownTools = map[mcpwire.Own]ownTool{
+	mcpwire.Read: {
+		hasResources, mcpwire.Templates, "Read a resource",
+		"Reads a resource of the MCP server %s. One that the server lists, or has named in an answer to the session, is " +
+			"cautious to read; any other is dangerous.",
+		uriArgument, `"uri"`,
+	},
+	mcpwire.Subscribe: {
+		func(c *mcp.ServerCapabilities) bool { return hasResources(c) && c.Resources.Subscribe }, "",
+		"Subscribe to a resource", "Follows the changes of a resource of the MCP server %s, for a client that listens to them. " +
+			"The levels are those of reading it.",
+		uriArgument, `"uri"`,
+	},
+	mcpwire.Prompt: {
+		hasPrompts, mcpwire.Prompts, "Get a prompt", "Gets a prompt of the MCP server %s.",
+		`"name":{"type":"string","minLength":1,"description":"The prompt's name."},` +
+			`"arguments":{"type":"object","additionalProperties":{"type":"string"},"description":"The prompt's arguments."}`,
+		`"name"`,
+	},
+	mcpwire.Complete: {
+		hasCompletions, "", "Complete an argument",
+		"Asks the MCP server %s how an argument of a prompt or of a resource template may go on.",
+		`"ref":{"type":"object","description":"The prompt or template, as completion/complete of MCP has it."},` +
+			`"argument":{"type":"object","description":"The argument's name, and what there is of its value."},` +
+			`"context":{"type":"object","description":"The arguments that are known."}`,
+		`"ref","argument"`,
+	},
+}
+
+// ownDefinitions returns the definitions of the host's own tools for a server.
+func (l *link) ownDefinitions() []tool.Definition {
+	about := l.session.InitializeResult()
+	if about == nil || about.Capabilities == nil {
+		return nil
+	}
+	var out []tool.Definition
+	for _, own := range mcpwire.Owns {
+		t := ownTools[own]
+		if !t.has(about.Capabilities) {
+			continue
+		}
+		d := tool.Definition{
+			Name: own.Of(l.u.config.Name), Title: t.title, Description: fmt.Sprintf(t.says, l.u.config.Name), Safety: own.Safety(),
+			InputSchema: tool.Schema(`{"type":"object","properties":{` + t.properties + `},"required":[` + t.required +
+				`],"additionalProperties":false}`),
+		}
+		if t.lists != "" {
+			d.Meta = l.u.pinned(t.lists)
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// pinned returns what the server lists of a kind, as the "_meta" of the tool that reaches it: so it is
+// remembered, recorded and pinned with the server's definitions, and one that changes is noticed as they are.
+func (u *Upstream) pinned(of mcpwire.Kind) json.RawMessage {
+	all := map[string]json.RawMessage{}
+	for _, one := range u.kept[of].last(maxTools) {
+		all[one.Key] = one.Raw
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	text, err := json.Marshal(map[string]any{"toolhost/" + string(of): all})
+	if err == nil && len(text) <= maxPinned && tool.CheckMeta(text) == nil {
+		return text
+	}
+	sum := sha256.Sum256(text)
+	return json.RawMessage(`{"toolhost/` + string(of) + `":"sha256:` + hex.EncodeToString(sum[:]) + `"}`)
+}
+
+// own returns which of the host's own tools a tool is; empty: it is the server's.
+func (u *Upstream) own(name string) mcpwire.Own {
+	theirs, ok := strings.CutPrefix(name, u.config.Name+".")
+	if !ok || !mcpwire.IsOwn(theirs) {
+		return ""
+	}
+	return mcpwire.Own(theirs)
+}
+
+// IsOwn implements [plugin.Own].
+func (u *Upstream) IsOwn(name string) bool { return u.own(name) != "" }
+
+// IsDangerous implements [plugin.Own]: what is read or followed is dangerous, unless the server has
+// listed it, or named it to the session.
+func (u *Upstream) IsDangerous(ctx context.Context, call tool.Call) bool {
+	own := u.own(call.Name)
+	if own != mcpwire.Read && own != mcpwire.Subscribe {
+		return false
+	}
+	var in mcp.ReadResourceParams
+	return json.Unmarshal(call.Arguments, &in) != nil || !u.knows(ctx, call.Session, in.URI)
+}
+
+func (u *Upstream) knows(ctx context.Context, session, uri string) bool {
+	if (source{u}).Named(session, uri) {
+		return true
+	}
+	listed, err := source{u}.List(ctx, mcpwire.Resources)
+	return err == nil && slices.ContainsFunc(listed, func(i mcpwire.Item) bool { return i.Key == uri })
+}
+
+// Named implements [mcpwire.Source].
+func (u source) Named(session, uri string) bool {
+	if u.named.has(session, uri) {
+		return true
+	}
+	u.mu.Lock()
+	l := u.link
+	u.mu.Unlock()
+	return l != nil && slices.ContainsFunc(l.listed.Load().tools, func(d tool.Definition) bool { return pageOf(d) == uri })
+}
+
+// pageOf returns the page that a tool of an MCP App is shown in; empty: it has none.
+func pageOf(d tool.Definition) string {
+	var meta struct {
+		UI struct {
+			Page string `json:"resourceUri"`
+		} `json:"ui"`
+		Page string `json:"ui/resourceUri"` // as it was written first
+	}
+	if len(d.Meta) == 0 || json.Unmarshal(d.Meta, &meta) != nil {
+		return ""
+	}
+	if meta.UI.Page != "" {
+		return meta.UI.Page
+	}
+	return meta.Page
+}
+
+// executeOwn runs a call of one of the host's own tools.
+func (l *link) executeOwn(ctx context.Context, own mcpwire.Own, call tool.Call) (tool.Result, error) {
+	raw := json.RawMessage("{}")
+	var in struct {
+		URI       string                     `json:"uri"`
+		Name      string                     `json:"name"`
+		Arguments map[string]string          `json:"arguments"`
+		Ref       *mcp.CompleteReference     `json:"ref"`
+		Argument  mcp.CompleteParamsArgument `json:"argument"`
+		Context   *mcp.CompleteContext       `json:"context"`
+	}
+	err := json.Unmarshal(call.Arguments, &in)
+	if err != nil {
+		return tool.Result{}, tool.Errorf(tool.CodeInvalidArguments, "Invalid tool call: %v", err).
+			Of(call.Name, l.u.config.Name).At(tool.StageExecute).NeverSent()
+	}
+	if own == mcpwire.Subscribe {
+		err = l.subscribe(ctx, in.URI)
+	} else {
+		raw, err = l.rounds(ctx, call.Session, func(ctx context.Context, meta mcp.Meta, to answers) (err error) {
+			switch own {
+			case mcpwire.Read:
+				_, err = l.session.ReadResource(ctx, &mcp.ReadResourceParams{
+					Meta: meta, URI: in.URI, InputResponses: to.responses, RequestState: to.state,
+				})
+			case mcpwire.Prompt:
+				_, err = l.session.GetPrompt(ctx, &mcp.GetPromptParams{
+					Meta: meta, Name: in.Name, Arguments: in.Arguments, InputResponses: to.responses, RequestState: to.state,
+				})
+			default:
+				_, err = l.session.Complete(ctx, &mcp.CompleteParams{
+					Meta: meta, Argument: in.Argument, Context: in.Context, Ref: in.Ref,
+				})
+			}
+			return err
+		})
+	}
+	if err != nil {
+		return tool.Result{}, l.failure(ctx, call, err)
+	}
+	l.u.named.addOwn(call.Session, raw)
+	return tool.Result{Structured: raw}, nil
+}
