@@ -19,7 +19,7 @@ type Caller struct {
 	Via     string // how its calls come in; empty: in no way that is on record
 	Client  string // the program that makes the calls, as it calls itself; empty: not known
 	Account string // who answers for it; empty: this host
-	Key     string // what its calls are counted under, for rates
+	Key     string // what its calls are counted under, for rates and shares
 	Quota   *Quota // what bounds all of its calls; nil: nothing does
 	// Holds reports, from memory, whether it was granted a capability; nil: it was granted none.
 	Holds       func(tool.Capability) bool
@@ -56,8 +56,8 @@ type Trace struct {
 	// Once is set by a provider that has handed the call on to what outlives it: [Retry] does not
 	// repeat it.
 	Once bool
-	// held are the slots of which the attempt has one; nil: it has none, or has given it back.
-	held *Slots
+	// held is who the attempt's slot was given to; nil: it has none, or has given it back.
+	held *slotCaller
 	// Streamed has the text that a function of this process streams.
 	Streamed textstream.Slot
 }

@@ -22,8 +22,10 @@ type State struct {
 	Audit string `json:"audit,omitempty"`
 	// Draining reports whether the daemon is ending and accepts no more calls.
 	Draining bool `json:"draining,omitempty"`
-	// Calls counts the calls in progress over the socket.
+	// Calls counts the calls in progress: over the socket, of MCP clients, and of other hosts.
 	Calls int `json:"calls"`
+	// Refused are the callers that are refused calls, as they or all together have too many in progress.
+	Refused []host.Refused `json:"refused,omitempty"`
 	// Approvals counts the questions in the queue.
 	Approvals int `json:"approvals"`
 	// Tools counts the tools.

@@ -32,7 +32,8 @@ func TestNumbers(t *testing.T) {
 		{Name: "fs", State: plugin.Ready, Starts: 2, Crashes: 1, Waiting: 4}, {Name: "bad", State: plugin.Quarantined, Upgrade: "why", WantsMore: &plugin.WantsMore{}},
 	}}
 	state.Fleet = &control.FleetState{State: fleet.HostReady, Hosts: 3, Refused: 1, Tools: 7, Calls: 2}
-	n := New(func() Snapshot { return Snapshot{State: state, Load: control.Load{Calls: 5, Approvals: 6}} })
+	state.Calls = 5
+	n := New(func() Snapshot { return Snapshot{State: state, Asking: 6} })
 	n.Call("fs.read", "", 20*time.Millisecond)
 	n.Call("fs.read", tool.CodeCrashed, time.Second)
 	n.Call("", tool.CodeNotFound, 0)
