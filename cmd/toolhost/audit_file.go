@@ -157,6 +157,9 @@ func auditCells(r audit.Record) []any {
 	if r.AskedArguments != "" {
 		result += modifiedMark
 	}
+	if r.Refusals > 1 {
+		result += fmt.Sprintf(", %d calls", r.Refusals)
+	}
 	id := []rune(r.Session)
 	cells := []any{r.Time.Local().Format("2006-01-02 15:04:05.000")}
 	for _, text := range []string{r.Event, r.Tool, r.Caller, string(id[:min(len(id), sessionWidth)]), result, took} {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"runtime"
 	"strings"
 	"syscall"
@@ -81,4 +82,60 @@ func TestOneUserShutsOutNone(t *testing.T) {
 		t.Errorf("the metrics are\n%s", text)
 	}
 	work.mayEnd()
+}
+
+// A caller over HTTP with too many requests is on record and told as well; requests of no caller are counted.
+func TestRefusedRequestsAreOnRecord(t *testing.T) {
+	t.Parallel()
+	const more = 20
+	work := newWork(t)
+	w := newWorld(t, "player")
+	w.configure("mcp: {limits: {requests: 2}}")
+	f := w.serveMCP("--config", w.config())
+	token := w.token("ci")
+	by := header{"Authorization": "Bearer " + token, "Mcp-Name": "play_run"}
+	ended := make(chan taskAnswer, 2)
+	for range cap(ended) {
+		go func() {
+			ended <- f.tasked(token, "", "tools/call", "play_run", `"name":"play_run","arguments":`+work.call())
+		}()
+	}
+	w.until("both run", func() bool { return work.runs() == 2 })
+	for range more {
+		if a, text := f.ask("POST", "/mcp", hello, by); a.StatusCode != http.StatusTooManyRequests {
+			t.Fatalf("a request too many is answered with %s %s", a.Status, text)
+		}
+		if a, _ := f.ask("POST", "/mcp", hello, header{"Authorization": "Bearer wrong"}); a.StatusCode != http.StatusUnauthorized {
+			t.Fatalf("a wrong token is answered with %s", a.Status)
+		}
+	}
+	w.run("status").exits(1).prints("calls:         2", "problem: the caller ci is refused:")
+	w.until("all refusals are on record", func() bool {
+		sum := 0
+		for line := range strings.Lines(w.run("audit", "search", "--caller", "ci", "--via", "mcp", "--tool", "play_run", "--json").exits(0).stdout) {
+			var e audit.Entry
+			require.NoError(t, json.Unmarshal([]byte(line), &e))
+			sum += e.Refusals
+		}
+		return sum == more
+	})
+	text := w.over("/metrics")
+	for _, want := range []string{
+		"toolhost_calls_in_progress 2\n", fmt.Sprintf("toolhost_http_refusals_total{reason=\"too_many_requests\"} %d\n", more),
+		fmt.Sprintf("toolhost_http_refusals_total{reason=\"invalid_token\"} %d\n", more),
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the metrics have no %q:\n%s", want, text)
+		}
+	}
+	work.mayEnd()
+	for range cap(ended) {
+		if a := <-ended; a.Error.Code != 0 {
+			t.Errorf("a call ends with %s", a.text)
+		}
+	}
+	f.ends(syscall.SIGTERM, 0)
+	if n := strings.Count(strings.Join(f.said, "\n"), "requests without a caller were turned away"); n != 1 {
+		t.Errorf("the log has %d lines of requests without a caller", n)
+	}
 }

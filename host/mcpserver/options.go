@@ -59,8 +59,9 @@ type Options struct {
 	// which have the rates of their caller; five times as many may come at once. More get 429.
 	// Default: 100.
 	MaxRate int
-	// MaxSessions bounds the clients on HTTP; more are refused. One Identity has at most half
-	// of them. Default: 1000.
+	// MaxSessions bounds the clients on HTTP. One Identity has at most half of them. If there are as
+	// many, the session that was idle for longest of the Identity with most of them ends for another;
+	// if none is idle, the other is refused. Default: 1000.
 	MaxSessions int
 	// IdleTimeout is how long a client on HTTP may be silent before its session ends.
 	// Default: 1 hour.

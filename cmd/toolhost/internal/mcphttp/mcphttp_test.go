@@ -92,7 +92,7 @@ func serverFor(t *testing.T, settings *config.MCP) (*httptest.Server, *token.Sto
 	tokens := token.NewChecker(store)
 	t.Cleanup(tokens.Close)
 	s := require.Must(New(Options{
-		Settings: func() config.MCP { return *settings }, Tokens: tokens, Log: hclog.NewNullLogger(),
+		Settings: func() config.MCP { return *settings }, Tokens: tokens, Log: hclog.NewNullLogger(), Refused: func(string, string, string, error) {},
 		CallerOf: func(subject string) (string, bool) { return "ann", subject == "ann@login" },
 	}))(t)
 	s.Ready(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -1,7 +1,9 @@
 package metrics
 
 import (
+	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -123,4 +125,25 @@ func TestListen(t *testing.T) {
 	if err := ln.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// Connections that say nothing do not keep the numbers from being read.
+func TestSilentConnections(t *testing.T) {
+	t.Parallel()
+	ln := require.Must(Listen("127.0.0.1:0"))(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- New(func() Snapshot { return Snapshot{} }).Serve(ctx, ln, false) }()
+	for range 10 * maxConnections {
+		conn := require.Must(net.Dial("tcp", ln.Addr().String()))(t)
+		defer func() { _ = conn.Close() }()
+	}
+	client := http.Client{Timeout: 5 * headerTimeout} // those that are silent would take twice as long
+	resp := require.Must(client.Get("http://" + ln.Addr().String() + "/metrics"))(t)
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusOK {
+		t.Errorf("it answers %s", resp.Status)
+	}
+	cancel()
+	require.NoError(t, <-served)
 }
