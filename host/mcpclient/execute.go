@@ -19,7 +19,7 @@ import (
 //
 // [tool.CodeInvalidArguments] and [tool.CodeNotFound] if the server says so;
 // [tool.CodeToolFailed] for its other errors; [tool.CodeUnsupported] if it asks what the caller cannot
-// answer; [tool.CodeInvalidResult] for a result that cannot be read; [tool.CodeCrashed] and
+// answer; [tool.CodeResourceExhausted] for a result of more than 16 MiB; [tool.CodeInvalidResult] for a result that cannot be read; [tool.CodeCrashed] and
 // [tool.CodeUnavailable] if it went away; the context's end.
 func (l *link) Execute(ctx context.Context, call tool.Call) (tool.Result, error) {
 	theirs, ok := l.listed.Load().theirs[call.Name]
