@@ -139,3 +139,52 @@ func TestRefusedRequestsAreOnRecord(t *testing.T) {
 		t.Errorf("the log has %d lines of requests without a caller", n)
 	}
 }
+
+// A caller that does not read its results holds half of what there is for those of all, and no other back.
+func TestUnreadResultsAreBounded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player")
+	f := w.serveMCP()
+	ask := func(token string) (head string, hangUp func() error) {
+		t.Helper()
+		conn := require.Must(net.Dial("tcp", strings.TrimPrefix(f.url, "http://")))(t)
+		t.Cleanup(func() { _ = conn.Close() })
+		text := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"play_large","arguments":{"text":"x","times":` + fmt.Sprint(15<<20) +
+			`,"as":"result"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
+		_, err := fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"+
+			"Accept: application/json, text/event-stream\r\nMcp-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: play_large\r\n"+
+			"Content-Length: %d\r\n\r\n%s", token, len(text), text)
+		require.NoError(t, err)
+		b := make([]byte, 2000)
+		n := 0
+		for n < len(b) && !strings.Contains(string(b[:n]), "is lost") {
+			m, err := conn.Read(b[n:])
+			require.NoError(t, err)
+			n += m
+		}
+		return string(b[:n]), conn.Close
+	}
+	ann, ben := w.token("ann"), w.token("ben")
+	var hold []func() error
+	for range 8 { // 120 of 256 MiB
+		head, hangUp := ask(ann)
+		if !strings.Contains(head, "xxx") {
+			t.Fatalf("a result begins with %s", head)
+		}
+		hold = append(hold, hangUp)
+	}
+	if head, _ := ask(ann); !strings.Contains(head, "the tool ran, and the answer is lost: there is no room") || !strings.Contains(head, "resource_exhausted") {
+		t.Errorf("a result too many is %s", head)
+	}
+	if head, _ := ask(ben); !strings.Contains(head, "xxx") {
+		t.Errorf("another caller is answered with %s", head)
+	}
+	for _, hangUp := range hold {
+		_ = hangUp()
+	}
+	w.until("there is room again", func() bool {
+		head, hangUp := ask(ann)
+		_ = hangUp()
+		return strings.Contains(head, "xxx")
+	})
+}

@@ -35,6 +35,17 @@ func reserve(of *share.Pool, by Caller, n int, what string) (release func(), err
 	return sync.OnceFunc(func() { of.Give(by.Name, n) }), nil
 }
 
+// Hold reserves memory for an answer that a caller gets in another way, of the same as for those on the
+// socket.
+func (s *Server) Hold(caller string, bytes int) (release func(), err error) {
+	release, err = reserve(s.answers, Caller{Name: caller}, bytes, "an answer")
+	if bytes > largeAnswer && err == nil {
+		give := release
+		release = func() { give(); returnMemory() }
+	}
+	return release, err
+}
+
 // largeAnswer is the size from which an answer's memory is returned to the system afterwards,
 // in bytes. An idle daemon would collect it only minutes later.
 const largeAnswer = 4 << 20
