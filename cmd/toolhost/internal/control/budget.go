@@ -38,12 +38,12 @@ func reserve(of *share.Pool, by Caller, n int, what string) (release func(), err
 // Hold reserves memory for an answer that a caller gets in another way, of the same as for those on the
 // socket.
 func (s *Server) Hold(caller string, bytes int) (release func(), err error) {
-	release, err = reserve(s.answers, Caller{Name: caller}, bytes, "an answer")
-	if bytes > largeAnswer && err == nil {
-		give := release
-		release = func() { give(); returnMemory() }
+	give, err := reserve(s.answers, Caller{Name: caller}, bytes, "an answer")
+	if bytes <= largeAnswer {
+		return give, err
 	}
-	return release, err
+	returnMemory() // of what it was made from
+	return func() { give(); returnMemory() }, err
 }
 
 // largeAnswer is the size from which an answer's memory is returned to the system afterwards,
