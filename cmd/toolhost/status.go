@@ -22,8 +22,9 @@ const aboutStatus = `Show how the daemon is, for people and monitors. The exit s
 something is wrong with it or needs you, and 6 if there is none or it does not answer.
 
 What is wrong is listed: plugins that are degraded, refused, in backoff or quarantined,
-callers that are refused for too many calls, upgrades that failed, changes that wait for you, directories that cannot be followed, and a
-configuration that could not be reloaded. A plugin that you disabled is not wrong.
+upgrades that failed, changes that wait for you, callers that are refused for too many calls,
+directories that cannot be followed, and a configuration that could not be reloaded. A plugin
+that you disabled is not wrong.
 
 The daemon is the one on the socket (--socket), whatever its root.`
 

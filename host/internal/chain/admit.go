@@ -50,7 +50,8 @@ func noPlace(name string, own, others, most int) *tool.Error {
 		why = "the host has as many calls as it takes at a time"
 	}
 	return refuse(tool.StageLimit, tool.CodeResourceExhausted, name,
-		fmt.Sprintf("tool %s did not run: %s: %d of this caller and %d of others are in progress, of %d", name, why, own, others, most),
+		fmt.Sprintf("tool %s did not run: %s: %d of this caller and %d of others are in progress, of %d",
+			name, why, own, others, most),
 		"try again when some have ended")
 }
 

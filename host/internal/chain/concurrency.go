@@ -132,7 +132,8 @@ func (s *Slots) take(ctx context.Context, t *Trace, call tool.Call) (*slotCaller
 	if s.waiting >= s.queue && !s.makeRoom(c) {
 		defer s.mu.Unlock()
 		defer s.forget(c)
-		return nil, refuse(tool.StageLimit, tool.CodeResourceExhausted, call.Name, s.busy(call.Name, c), "try again when some have ended")
+		return nil, refuse(tool.StageLimit, tool.CodeResourceExhausted, call.Name, s.busy(call.Name, c),
+			"try again when some have ended")
 	}
 	w := s.line(c, false)
 	s.mu.Unlock()
@@ -144,6 +145,7 @@ func (s *Slots) take(ctx context.Context, t *Trace, call tool.Call) (*slotCaller
 	if !w.runs {
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		defer s.forget(c)
 		return nil, refuse(tool.StageLimit, tool.CodeResourceExhausted, call.Name,
 			s.busy(call.Name, c)+": the call gave its place to another caller", "make fewer calls at a time")
 	}
@@ -219,7 +221,7 @@ func (s *Slots) caller(key string) *slotCaller {
 
 // forget drops a caller that has nothing, if there are many.
 func (s *Slots) forget(c *slotCaller) {
-	if c.running == 0 && len(c.waiting) == 0 && len(s.callers) > maxRemembered {
+	if c.running == 0 && len(c.waiting) == 0 && len(s.callers) > maxRemembered && s.callers[c.key] == c {
 		if delete(s.callers, c.key); s.last == c {
 			s.last = nil
 		}

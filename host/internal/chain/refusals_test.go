@@ -2,6 +2,7 @@ package chain_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,10 +13,15 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-type recorded []audit.Record
+type recorded struct {
+	mu    sync.Mutex
+	lines []audit.Record
+}
 
 func (r *recorded) Write(line audit.Record) error {
-	*r = append(*r, line)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lines = append(r.lines, line)
 	return nil
 }
 
@@ -44,8 +50,10 @@ func TestRefusalsHaveALineASecond(t *testing.T) {
 		}
 		expect := func(when string, counts ...int) {
 			t.Helper()
+			log.mu.Lock()
+			defer log.mu.Unlock()
 			var got []int
-			for _, line := range log {
+			for _, line := range log.lines {
 				got = append(got, line.Refusals)
 				if line.Event != audit.End || line.Caller != "alice" || line.Tool != "x" || line.Code != tool.CodeResourceExhausted || line.Message == "" {
 					t.Errorf("on record is %+v", line)

@@ -35,7 +35,8 @@ func (s *Server) park(r *runningCall) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if own, others, ok := s.parked.Take(r.caller.Name, 1); !ok {
-		return tool.Errorf(tool.CodeResourceExhausted, "%d commands wait for durable calls already, %d of them of this caller", own+others, own).
+		return tool.Errorf(tool.CodeResourceExhausted,
+			"%d commands wait for durable calls already, %d of them of this caller", own+others, own).
 			Try("end one of them, or call with --detach")
 	}
 	r.parked = true

@@ -216,8 +216,8 @@ func (s *Server) beginWaiting(r *runningCall) error {
 			Try("answer them first")
 	}
 	if own, others, ok := s.waiting.Take(r.caller.Name, 1); !ok {
-		return tool.Errorf(tool.CodeResourceExhausted, "%d questions wait for an answer already, %d of them of this caller", own+others, own).
-			Try("answer them first")
+		return tool.Errorf(tool.CodeResourceExhausted,
+			"%d questions wait for an answer already, %d of them of this caller", own+others, own).Try("answer them first")
 	}
 	s.asking[r.pid]++
 	return nil
