@@ -48,7 +48,7 @@ type members struct {
 	value         bool   // of a member of the message; else its name
 	name          []byte // of that member, as it is written
 	id            []byte
-	method        bool // it has one, and is no answer
+	method        bool // it has one, so that it does not answer anything
 }
 
 func (m *members) scan(part []byte) {
