@@ -17,11 +17,12 @@ import (
 // resolve are the same for all tools, see [Host.commonChain]; those inside of provider are
 // described in handler.go:
 //
-//	observe( audit( resolve(
+//	observe( admit( audit( resolve(
 //	    middleware( validate( authorize( quotas( ratelimit( approve( begin( output( ask( retry( prepare( timeout( concurrency( provider
 //
 // middleware is that of the embedding program, see [WithMiddleware].
-// Unknown names are recorded, and go no further than resolve. Invalid arguments never
+// Unknown names are recorded, and go no further than resolve. A call without a place ([WithAdmission])
+// goes no further than admit, which records it by the second. Invalid arguments never
 // reach a policy, and a refused call never reaches a provider. The rate limit comes before
 // the approver, so that a flood never reaches a person; the slot comes after it, so that a
 // call that waits for approval does not hold one. A call that asks its caller gives its slot
@@ -91,7 +92,9 @@ func (c *compiler) byHarm(e *compiled, run tool.Handler) tool.Handler {
 
 // commonChain builds the outer part of the chain, which all tools share.
 func (h *Host) commonChain() tool.Handler {
-	return chain.Wrap(h.resolve, chain.Observe(h.events.observer()), h.compiler.audit.End(), h.contained)
+	return chain.Wrap(
+		h.resolve, chain.Observe(h.events.observer()), chain.Admit(h.places, &h.refusals), h.compiler.audit.End(), h.contained,
+	)
 }
 
 // resolve finds the tool by its name, or by the alias that models use, and runs the call

@@ -17,6 +17,7 @@ import (
 	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/host/internal/roster"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/share"
 	"github.com/toolhost/toolhost/internal/trust"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -33,8 +34,10 @@ type Host struct {
 	discovery func() *discovery
 	events    *events      // nil: there are no hooks
 	rates     *chain.Rates // counts the calls of callers
-	anonymous *Session     // makes the calls of Host.Execute: no grants, no approver
-	run       string       // begins the IDs of this host's calls
+	places    *share.Pool  // of calls; nil: any number
+	refusals  chain.Refusals
+	anonymous *Session // makes the calls of Host.Execute: no grants, no approver
+	run       string   // begins the IDs of this host's calls
 	closed    atomic.Bool
 	_         [64]byte // each call writes the next, and reads those before
 	calls     atomic.Uint64
@@ -95,6 +98,10 @@ func New(opts ...Option) (*Host, error) {
 		h.events = newEvents(*o.hooks, func(v any) { o.logger.Error("a hook panicked", "panic", v) })
 	}
 	h.registry.events = h.events
+	h.refusals.Audit = h.compiler.audit
+	if o.most > 0 {
+		h.places = share.NewPool(o.most)
+	}
 	if h.roster, err = h.newRoster(); err != nil {
 		return nil, err
 	}
@@ -165,6 +172,7 @@ func (h *Host) Close(ctx context.Context) error {
 	bound, cancel := context.WithTimeout(ctx, hookGrace)
 	defer cancel()
 	h.events.close(bound)
+	h.refusals.Close()
 	h.rates.Close()
 	return err
 }

@@ -25,6 +25,7 @@ type options struct {
 	state      string // a directory; empty: none
 	noRollback bool
 	rates      string // a file; empty: counts are kept in memory
+	most       int    // calls at a time; 0: any number
 	overrides  overrides
 	operator   *operator
 	protected  []string
@@ -174,7 +175,9 @@ func WithAuditRequired(from tool.Safety) Option { return func(o *options) { o.au
 func WithHooks(h policy.Hooks) Option { return func(o *options) { o.hooks = &h } }
 
 // WithConcurrency bounds how many calls each plugin runs at a time, and how many more may
-// wait. Default: 256 and 1024; running 0 or less means no
+// wait. While others wait, a slot goes to the caller with the fewest calls that run, so that a caller
+// alone may have all, and two have half each; if as many wait as may, the newest call of the caller with
+// most makes room for one of a caller with fewer. Default: 256 and 1024; running 0 or less means no
 // bound.
 func WithConcurrency(running, waiting int) Option {
 	return func(o *options) { o.defaults.Limits.Running, o.defaults.Limits.Waiting = running, waiting }

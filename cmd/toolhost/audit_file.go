@@ -163,6 +163,9 @@ func auditCells(r audit.Record) []any {
 	if r.Event == audit.Admin {
 		what, result = strings.TrimSpace(r.Action+" "+r.Object), cmp.Or(result, string(audit.CodeOK))
 	}
+	if r.Refusals > 1 {
+		result += fmt.Sprintf(", %d calls", r.Refusals)
+	}
 	id := []rune(r.Session)
 	cells := []any{r.Time.Local().Format("2006-01-02 15:04:05.000")}
 	for _, text := range []string{r.Event, what, r.Caller, string(id[:min(len(id), sessionWidth)]), result, took} {

@@ -22,8 +22,9 @@ const aboutStatus = `Show how the daemon is, for people and monitors. The exit s
 something is wrong with it or needs you, and 6 if there is none or it does not answer.
 
 What is wrong is listed: plugins that are degraded, refused, in backoff or quarantined,
-upgrades that failed, changes that wait for you, directories that cannot be followed, and a
-configuration that could not be reloaded. A plugin that you disabled is not wrong.
+upgrades that failed, changes that wait for you, callers that are refused for too many calls,
+directories that cannot be followed, and a configuration that could not be reloaded. A plugin
+that you disabled is not wrong.
 
 The daemon is the one on the socket (--socket), whatever its root.`
 
@@ -75,6 +76,9 @@ func problemsOf(d control.State) []string {
 	}
 	if f := d.Fleet; f != nil && f.Reached() && f.Queue != nil && !f.Queue.Open {
 		add("tools whose rule is durable cannot be called: %s", f.Queue.Reason)
+	}
+	for _, r := range d.Refused {
+		add("the caller %s is refused: %d times, the last at %s: %s", r.Caller, r.Calls, r.Last.Format(time.TimeOnly), r.Reason)
 	}
 	told := map[string]bool{}
 	for _, p := range d.Plugins {

@@ -20,10 +20,14 @@ import (
 // over asks the daemon over its socket.
 func (w *world) over(path string) string {
 	w.t.Helper()
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(context.Context, string, string) (net.Conn, error) {
-		return net.Dial("unix", w.socket())
+	return body(w.t, clientOf(w.socket()), "http://toolhost"+path)
+}
+
+// clientOf returns a client of the daemon on a socket.
+func clientOf(socket string) *http.Client {
+	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(context.Context, string, string) (net.Conn, error) {
+		return net.Dial("unix", socket)
 	}}}
-	return body(w.t, &client, "http://toolhost"+path)
 }
 
 func body(t *testing.T, client *http.Client, url string) string {

@@ -55,6 +55,9 @@ func appendRecord(b []byte, r *Record) []byte {
 		b = append(b, `,"message":"`...)
 		b = append(appendText(b, r.Message, MaxMessage), '"')
 	}
+	if r.Refusals != 0 {
+		b = strconv.AppendInt(append(b, `,"refusals":`...), int64(r.Refusals), 10)
+	}
 	return b
 }
 

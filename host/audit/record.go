@@ -90,6 +90,10 @@ type Record struct {
 	Code tool.Code `json:"code,omitempty"`
 	// Message is the error's text.
 	Message string `json:"message,omitempty"`
+	// Refusals is how many calls of the caller the line is for, which were refused before anything was
+	// decided about them, since the line before; the rest of the line is of the last of them. 0: the line
+	// is of one call.
+	Refusals int `json:"refusals,omitempty"`
 }
 
 // Sink takes records. Implementations are safe for concurrent use, and keep nothing of a

@@ -190,6 +190,8 @@ func (g *guest) run(ctx context.Context, c *configured, p namedPeer, call tool.C
 		g.paid.calls.Add(-1)
 		e := tool.Errorf(tool.CodeResourceExhausted, "%d calls of this host are in progress there, as many as may be", limit)
 		e.RetryAfter = tool.Duration(time.Second)
+		by := Caller{Peer: p.name, Host: g.called}.account()
+		g.visits.host.Refuse(host.Caller{Name: by, Account: by, Via: Owner}, call.Name, e)
 		return failed(e.At(tool.StageLimit).NeverSent().Try("try again later").Fix("raise nats.max_calls there"))
 	}
 	defer g.visits.serve()()

@@ -19,8 +19,8 @@ import (
 //
 // [tool.CodeInvalidArguments] and [tool.CodeNotFound] if the server says so;
 // [tool.CodeToolFailed] for its other errors; [tool.CodeUnsupported] if it asks what the caller cannot
-// answer; [tool.CodeInvalidResult] for a result that cannot be read; [tool.CodeCrashed] and
-// [tool.CodeUnavailable] if it went away; the context's end.
+// answer; [tool.CodeResourceExhausted] for a result of more than 16 MiB, and [tool.CodeInvalidResult] for one
+// that cannot be read; [tool.CodeCrashed] and [tool.CodeUnavailable] if it went away; the context's end.
 func (l *link) Execute(ctx context.Context, call tool.Call) (tool.Result, error) {
 	if own := l.u.own(call.Name); own != "" {
 		return l.executeOwn(ctx, own, call)

@@ -37,7 +37,7 @@ func (l *link) permit(ctx context.Context, k questionKind) error {
 	}
 	err := tool.Errorf(tool.CodePermissionDenied, "the MCP server %s may not ask for %s", name, k).
 		Of("", name).Fix("mcp_servers." + name + ".questions." + string(k) + ": true lets it")
-	chain.TraceFrom(ctx).Asked(string(k), chain.Refused, err)
+	chain.TraceFrom(ctx).Asked(string(k), chain.QuestionRefused, err)
 	if l.to.Log != nil && l.faults.Allow() {
 		l.to.Log(slog.LevelWarn, err.Message+": "+err.OperatorHint)
 	}

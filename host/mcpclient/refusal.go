@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/oauth2"
 
+	"github.com/toolhost/toolhost/host/internal/mcpline"
 	"github.com/toolhost/toolhost/internal/address"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -78,6 +79,9 @@ func (l *link) failure(ctx context.Context, call tool.Call, err error) error {
 	switch {
 	case errors.As(err, &already):
 		return already
+	case errors.Is(err, mcpline.ErrTooLong) && !l.lost():
+		out.Code, out.Message = tool.CodeResourceExhausted, name+": its result is not taken: "+mcpline.ErrTooLong.Error()
+		out.Hint = "ask for less at once"
 	case ctx.Err() != nil:
 		out.Code = tool.CodeOf(context.Cause(ctx))
 		if out.Code == tool.CodeInternal {

@@ -65,6 +65,7 @@ type lines struct {
 // Connect implements [mcp.Transport].
 func (t *lines) Connect(context.Context) (mcp.Connection, error) {
 	c := mcpline.New(t.stdio, t.stdio)
+	c.Skips = true
 	c.Check = func(line []byte, _ []jsonrpc.Message, err error) (bool, error) {
 		switch {
 		case err == nil:

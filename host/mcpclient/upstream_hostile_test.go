@@ -98,6 +98,42 @@ func TestHostileFrames(t *testing.T) {
 			t.Error(l.Err())
 		}
 	})
+	for name, texts := range map[string][2]string{ // the ID comes first, or last, and there are others
+		"long, ID first": {`{"jsonrpc":"2.0","id":%s,"result":{"id":7,"content":[{"type":"text","text":"\"id\":8,`, `"}]}}`},
+		"long, ID last":  {`{"result":{"content":[{"type":"text","text":"`, `","x":{"id":9}}]}, "jsonrpc":"2.0" , "id" : %s}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ids := make(chan json.RawMessage, 2)
+			l, _, s := mountRaw(t, upstream(t, nil), func(s *rawServer) {
+				listsOne(s, func(id, _ json.RawMessage) { ids <- id })
+			})
+			ended := make(chan error, 2)
+			begin := func() (id json.RawMessage) {
+				go func() {
+					_, err := l.Execute(within(t), call)
+					ended <- err
+				}()
+				return <-ids
+			}
+			open, long := begin(), begin()
+			for _, text := range []string{texts[0], strings.Repeat("x", 40<<20), texts[1]} {
+				if strings.Contains(text, "%s") {
+					text = fmt.Sprintf(text, long)
+				}
+				_, err := io.WriteString(s.conn, text)
+				require.NoError(t, err)
+			}
+			_, _ = io.WriteString(s.conn, "\n")
+			if err := <-ended; tool.CodeOf(err) != tool.CodeResourceExhausted || !strings.Contains(err.Error(), "more than 16 MiB") {
+				t.Errorf("the call with the long result ends with %v", err)
+			}
+			s.result(open, `{"content":[{"type":"text","text":"right"}]}`)
+			if err := <-ended; err != nil || l.Err() != nil {
+				t.Errorf("the other call ends with %v, the connection with %v", err, l.Err())
+			}
+		})
+	}
 	t.Run("unknown", func(t *testing.T) {
 		t.Parallel()
 		l, _, _ := mountRaw(t, upstream(t, nil), func(s *rawServer) {

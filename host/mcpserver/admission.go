@@ -60,10 +60,11 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request) bool {
 			}
 		}
 	}
-	if cost > 0 && !s.rates.allow(identityOf(r), cost, s.opts.MaxRate) {
+	if by := identityOf(r); cost > 0 && !s.rates.allow(by, cost, s.opts.MaxRate) {
+		why := fmt.Sprintf("the caller sends more than %d requests a second besides calls of tools: send them later", s.opts.MaxRate)
+		s.turnedAway(by, errors.New(why))
 		w.Header().Set("Retry-After", "1")
-		turnAway(w, http.StatusTooManyRequests, errorWithoutID(codeBusy, fmt.Sprintf(
-			"the caller sends more than %d requests a second besides calls of tools: send them later", s.opts.MaxRate)))
+		turnAway(w, http.StatusTooManyRequests, errorWithoutID(codeBusy, why))
 		return false
 	}
 	return true

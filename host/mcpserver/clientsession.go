@@ -117,6 +117,7 @@ func (s *Server) clientOf(
 	if c == nil {
 		if err := s.room(info); err != nil {
 			s.mu.Unlock()
+			s.turnedAway(info.Identity, err)
 			return nil, err
 		}
 		c = &clientSession{
@@ -156,7 +157,16 @@ func (s *Server) clients() []*clientSession {
 	return slices.AppendSeq(slices.Collect(maps.Values(s.sessions)), maps.Values(s.stateless))
 }
 
-// room refuses a client on HTTP if there are too many. The lock is held.
+// turnedAway puts on record that a client was refused because of how much there is of it, or of all.
+func (s *Server) turnedAway(identity string, why error) {
+	s.host.Refuse(host.Caller{Name: identity, Via: viaMCP}, "", tool.Errorf(tool.CodeResourceExhausted, "%w", why))
+}
+
+// viaMCP is how requests without a session came in, on record.
+const viaMCP = "mcp"
+
+// room refuses a client on HTTP if its caller has as many as it may have. If there are too many of all, it
+// makes room. The lock is held.
 func (s *Server) room(info Client) error {
 	if s.ended.Err() != nil {
 		return refused("the server is being stopped; connect to it again later")
@@ -164,16 +174,49 @@ func (s *Server) room(info Client) error {
 	if info.Transport != "http" {
 		return nil
 	}
-	all, own := s.clients(), 0
-	for _, c := range all {
-		if c.info.Identity == info.Identity {
-			own++
-		}
+	of, all := map[string]int{}, 0
+	for _, c := range s.clients() {
+		of[c.info.Identity]++
+		all++
 	}
-	if most := s.opts.MaxSessions; len(all) >= most || info.Identity != "" && own >= (most+1)/2 {
+	most := s.opts.MaxSessions
+	if info.Identity != "" && of[info.Identity] >= (most+1)/2 || all >= most && !s.makeRoom(of) {
 		return refused("too many sessions are open; end one that is not needed, or try again later")
 	}
 	return nil
+}
+
+// makeRoom ends the session that was idle for longest of the caller with most of them, of which nothing
+// is in progress. The lock is held.
+func (s *Server) makeRoom(of map[string]int) bool {
+	var victim *clientSession
+	var since time.Time // of the victim
+	for _, c := range s.clients() {
+		idle, last := c.idleSince()
+		more := victim == nil || of[c.info.Identity] > of[victim.info.Identity]
+		if idle && (more || of[c.info.Identity] == of[victim.info.Identity] && last.Before(since)) {
+			victim, since = c, last
+		}
+	}
+	if victim == nil || !victim.idle(0) {
+		return false
+	}
+	for key, c := range s.stateless {
+		if c == victim {
+			delete(s.stateless, key)
+		}
+	}
+	for ss, c := range s.sessions {
+		if c == victim {
+			delete(s.sessions, ss)
+			s.tasks.Go(func() {
+				s.leave(ss)
+				_ = ss.Close()
+			})
+		}
+	}
+	s.tasks.Go(victim.close)
+	return true
 }
 
 // start gives the client its session, or forgets it before others who wait for it are told why it has none.
@@ -213,7 +256,9 @@ func (c *clientSession) begin() error {
 	case c.gone:
 		return refused("the session has ended; start another")
 	case c.open >= c.server.opts.MaxOpen:
-		return refused("%d requests are open, and that is the limit; send more when some are answered", c.open)
+		err := refused("%d requests are open, and that is the limit; send more when some are answered", c.open)
+		c.server.host.Refuse(c.session.Caller(), "", tool.Errorf(tool.CodeResourceExhausted, "%w", err))
+		return err
 	}
 	c.open++
 	return nil
@@ -265,6 +310,13 @@ func (s *Server) leaveIdle() {
 	for _, c := range idle {
 		c.close()
 	}
+}
+
+// idleSince reports whether nothing of the client is in progress, and since when.
+func (c *clientSession) idleSince() (idle bool, since time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.open == 0 && len(c.calls) == 0, c.last
 }
 
 func (c *clientSession) idle(limit time.Duration) bool {

@@ -87,6 +87,15 @@ func frontInMemory(t testing.TB, handler http.Handler) *http.Client {
 	return &http.Client{Transport: by}
 }
 
+// bearer sends requests as a caller.
+type bearer string
+
+func (b bearer) RoundTrip(req *http.Request) (*http.Response, error) {
+	req = req.Clone(req.Context())
+	req.Header.Set("Authorization", "Bearer "+string(b))
+	return http.DefaultTransport.RoundTrip(req)
+}
+
 // recorder writes the bodies of answers to a writer, too.
 type recorder struct{ to io.Writer }
 

@@ -14,6 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/mcpserver"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
@@ -219,6 +221,48 @@ func TestSessionsAreBounded(t *testing.T) {
 	}
 	if got := begin(bounded, "ben"); !strings.Contains(got, `"result"`) {
 		t.Errorf("another caller: %s", got)
+	}
+}
+
+// When all sessions are taken, the one that was idle for longest of the caller with most of them makes room,
+// and none in which a call is in progress.
+func TestTwoCallersLockNoThirdOut(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	begun, release := make(chan bool, 1), make(chan bool)
+	slow := echo("t.slow")
+	slow.Handler = func(context.Context, tool.Call) (tool.Result, error) {
+		begun <- true
+		<-release
+		return tool.Text("slow"), nil
+	}
+	require.NoError(t, h.Register(slow))
+	s := httptest.NewServer(authenticated(serve(t, h, mcpserver.Options{MaxSessions: 4}).Handler()))
+	t.Cleanup(s.Close)
+	connect := func(who string) *mcp.ClientSession {
+		t.Helper()
+		return require.Must(mcp.NewClient(&mcp.Implementation{Name: who}, nil).Connect(t.Context(), &mcp.StreamableClientTransport{
+			Endpoint: s.URL, HTTPClient: &http.Client{Transport: bearer(who)}, DisableStandaloneSSE: true, MaxRetries: -1,
+		}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"}))(t)
+	}
+	busy, idle := connect("ann"), connect("ann")
+	others := []*mcp.ClientSession{connect("ben"), connect("ben")}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := busy.CallTool(t.Context(), &mcp.CallToolParams{Name: "t_slow"})
+		ended <- err
+	}()
+	<-begun
+	third := connect("cat")
+	if _, err := idle.ListTools(t.Context(), nil); err == nil {
+		t.Error("the session that was idle for longest is still there")
+	}
+	for _, c := range append(others, third) {
+		require.Must(c.ListTools(t.Context(), nil))(t)
+	}
+	close(release)
+	if err := <-ended; err != nil {
+		t.Errorf("the call in progress ends with %v", err)
 	}
 }
 

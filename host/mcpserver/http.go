@@ -37,15 +37,15 @@ func (s *Server) Handler() http.Handler {
 			return
 		}
 		r.Header.Del(postHeader)
+		if r.Method == http.MethodPost {
+			defer s.posts.open(r)()
+		}
 		// Discovery begins a conversation, and its version is not always known then.
 		if r.Header.Get(versionHeader) >= stateless || r.Header.Get(methodHeader) == "server/discover" {
 			requests.ServeHTTP(w, r)
 			return
 		}
-		switch r.Method {
-		case http.MethodPost:
-			defer s.posts.open(r)()
-		case http.MethodDelete:
+		if r.Method == http.MethodDelete {
 			s.cancelSession(r)
 		}
 		sessions.ServeHTTP(w, r)

@@ -16,6 +16,7 @@ func (s *Server) initialize(
 		err := s.room(info)
 		s.mu.Unlock()
 		if err != nil {
+			s.turnedAway(info.Identity, err)
 			return nil, err
 		}
 	}

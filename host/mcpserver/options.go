@@ -59,9 +59,14 @@ type Options struct {
 	// which have the rates of their caller; five times as many may come at once. More get 429.
 	// Default: 100.
 	MaxRate int
-	// MaxSessions bounds the clients on HTTP; more are refused. One Identity has at most half
-	// of them. Default: 1000.
+	// MaxSessions bounds the clients on HTTP. One Identity has at most half of them. If there are as
+	// many, the session that was idle for longest of the Identity with most of them ends for another;
+	// if none is idle, the other is refused. Default: 1000.
 	MaxSessions int
+	// Hold reserves memory for a large result of a caller on HTTP until it is released, when the client has
+	// read it or is gone. An error loses the result: the client is told so. Default: nil, results have no
+	// bound together.
+	Hold func(caller string, bytes int) (release func(), err error)
 	// IdleTimeout is how long a client on HTTP may be silent before its session ends.
 	// Default: 1 hour.
 	IdleTimeout time.Duration

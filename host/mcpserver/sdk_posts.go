@@ -26,8 +26,8 @@ func (s *Server) cancelSession(r *http.Request) {
 	found.close()
 }
 
-// posts are the HTTP requests of clients with sessions that are in progress. The SDK lets a
-// call go on when its request is gone, though the result can reach the client no more.
+// posts are the HTTP requests of clients that are in progress. The SDK lets the call of a session
+// go on when its request is gone, though the result can reach the client no more.
 type posts struct {
 	last     atomic.Uint64
 	byNumber sync.Map

@@ -258,7 +258,11 @@ func serve[P mcp.Params](
 		return nil, err
 	}
 	defer c.done()
-	return answer(c, ctx, r)
+	res, err := answer(c, ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return c.hold(r.Extra, res)
 }
 
 // Refresh tells clients whose lists of tools are not as before that they have changed. Changes of

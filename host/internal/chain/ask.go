@@ -234,10 +234,10 @@ type attempt struct {
 	limit *deadline.Pausable // nil: no time limit
 
 	mu      sync.Mutex
-	slots   *Slots // nil: none to give back
-	held    bool   // a slot is held
-	takes   bool   // a slot is being taken again
-	open    int    // questions
+	slot    *slotCaller // whose it is; nil: there is none to give back
+	held    bool        // a slot is held
+	takes   bool        // a slot is being taken again
+	open    int         // questions
 	resumes func()
 }
 
@@ -257,10 +257,10 @@ func (a *asking) begin(ctx context.Context, limit time.Duration, cause error) (_
 }
 
 // hold records the slot that the attempt has. The caller calls letGo.
-func (t *attempt) hold(s *Slots) {
+func (t *attempt) hold(c *slotCaller) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.slots, t.held = s, true
+	t.slot, t.held = c, true
 }
 
 // letGo gives the slot back for good, if it is held.
@@ -268,13 +268,13 @@ func (t *attempt) letGo() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.release()
-	t.slots = nil
+	t.slot = nil
 }
 
 func (t *attempt) release() {
 	if t.held {
 		t.held = false
-		t.slots.release()
+		t.slot.release()
 	}
 }
 
@@ -300,19 +300,20 @@ func (t *attempt) goOn() error {
 		return nil
 	}
 	t.resumes()
-	if t.slots == nil || t.held || t.takes {
+	if t.slot == nil || t.held || t.takes {
 		return nil
 	}
 	t.takes = true
-	s := t.slots
+	c := t.slot
 	t.mu.Unlock()
-	err := s.retake(t.ctx)
+	c, err := c.retake(t.ctx)
 	t.mu.Lock()
 	t.takes = false
-	if err == nil && (t.slots == nil || t.open > 0) { // the attempt has ended, or asks again
-		s.release()
-	} else {
-		t.held = err == nil
+	switch {
+	case err == nil && (t.slot == nil || t.open > 0): // the attempt has ended, or asks again
+		c.release()
+	case err == nil:
+		t.slot, t.held = c, true
 	}
 	return err
 }

@@ -133,11 +133,11 @@ func (t *Trace) record(event, id, name string) audit.Record {
 	return r
 }
 
-// Refused is the outcome of a question that did not reach the caller, or that he could not answer.
-const Refused = "refused"
+// QuestionRefused is the outcome of a question that did not reach the caller, or that he could not answer.
+const QuestionRefused = "refused"
 
 // Asked puts on record that the call has asked its caller: a kind of question and its outcome, a
-// [tool.Action] or [Refused], and nothing of what was asked and answered. It may be called from any
+// [tool.Action] or [QuestionRefused], and nothing of what was asked and answered. It may be called from any
 // goroutine while the tool runs; of a nil Trace, nothing is on record.
 func (t *Trace) Asked(kind, outcome string, err error) {
 	if t == nil || t.audit == nil {
@@ -147,7 +147,7 @@ func (t *Trace) Asked(kind, outcome string, err error) {
 	case tool.CodeOf(err) == tool.CodeCanceled, tool.CodeOf(err) == tool.CodeDeadlineExceeded, outcome == "" && err == nil:
 		outcome = string(tool.Cancel)
 	case err != nil:
-		outcome = Refused
+		outcome = QuestionRefused
 	}
 	r := t.record(audit.Question, t.call, "")
 	r.Time, r.Message, r.Decision = t.now(), kind, outcome

@@ -3,28 +3,47 @@ package chain
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
+	"slices"
+	"sync"
 
 	"github.com/toolhost/toolhost/internal/deadline"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Slots bound how many calls one provider runs at a time, and how many wait.
-// All tools of the provider share them.
-//
-// If a slot is free, a call takes and releases it with one atomic operation
-// each. Waiting calls receive from the channel: a call that ends while others
-// wait sends its slot to the channel, so a later call cannot overtake them.
-//
-// The sum of running calls and slots in the channel is always the number of
-// calls inside, up to most; each operation that changes one number adjusts the
-// other.
+// Slots bound how many calls one provider runs at a time, and how many wait. All tools of the
+// provider share them, and callers share them fairly: a slot that is freed goes to the waiting caller
+// that runs the fewest calls, so that a caller alone may have all, and two have half each. If as many
+// wait as may, the newest call of the caller with most of them makes room for a caller with fewer.
 type Slots struct {
-	most   int64         // maximum number of running calls
-	queue  int64         // maximum number of waiting calls
-	inside atomic.Int64  // calls that run or wait
-	freed  chan struct{} // slots handed to waiting calls; never more than most
+	most  int // running calls
+	queue int // waiting calls
+
+	mu      sync.Mutex
+	running int
+	waiting int // only if as many run as may
+	turns   uint64
+	callers map[string]*slotCaller
+	last    *slotCaller // that ran a call, which often runs the next
 }
+
+// slotCaller is what one caller has of slots. Guarded by the mutex of the slots.
+type slotCaller struct {
+	slots   *Slots
+	key     string
+	running int
+	waiting []*turn
+}
+
+// turn is a call that waits.
+type turn struct {
+	number uint64
+	keeps  bool          // it is not refused any more
+	over   chan struct{} // closed when it runs, or is refused
+	runs   bool
+}
+
+// maxRemembered is how many callers are remembered between their calls.
+const maxRemembered = 64
 
 // NewSlots returns slots for the given numbers of running and waiting calls.
 // Running 0 or less means no limit.
@@ -32,7 +51,7 @@ func NewSlots(running, waiting int) *Slots {
 	if running <= 0 {
 		return nil
 	}
-	return &Slots{most: int64(running), queue: int64(max(waiting, 0)), freed: make(chan struct{}, running)}
+	return &Slots{most: running, queue: max(waiting, 0), callers: map[string]*slotCaller{}}
 }
 
 // Waiting returns how many calls wait for a slot. Nil slots have no queue.
@@ -40,7 +59,9 @@ func (s *Slots) Waiting() int {
 	if s == nil {
 		return 0
 	}
-	return int(max(0, s.inside.Load()-s.most))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.waiting
 }
 
 // Concurrency holds a slot while a call runs. Nil slots skip the step.
@@ -55,21 +76,22 @@ func Concurrency(s *Slots) Middleware {
 	}
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
-			if err := s.take(ctx, call); err != nil {
+			t := TraceFrom(ctx)
+			c, err := s.take(ctx, t, call)
+			if err != nil {
 				return tool.Result{}, err
 			}
 			if a := askingFrom(ctx); a != nil {
 				turn := a.turn.Load()
-				turn.hold(s)
+				turn.hold(c)
 				defer turn.letGo()
 				return next(ctx, call)
 			}
-			t := TraceFrom(ctx)
 			if t == nil {
-				defer s.release()
+				defer c.release()
 				return next(ctx, call)
 			}
-			t.held = s
+			t.held = c
 			defer t.letGo()
 			return next(ctx, call)
 		}
@@ -94,67 +116,177 @@ func (t *Trace) letGo() {
 	}
 }
 
-func (s *Slots) take(ctx context.Context, call tool.Call) error {
-	runs, ok := s.enter()
-	switch {
-	case !ok:
-		return refuse(tool.StageLimit, tool.CodeResourceExhausted, call.Name,
-			fmt.Sprintf("tool %s is busy: %d calls run and %d wait", call.Name, s.most, s.queue),
+// take takes a slot for a call, or waits for one.
+func (s *Slots) take(ctx context.Context, t *Trace, call tool.Call) (*slotCaller, error) {
+	key := ""
+	if t != nil && t.Caller != nil {
+		key = t.Caller.Key
+	}
+	s.mu.Lock()
+	c := s.caller(key)
+	if s.running < s.most {
+		s.run(c)
+		s.mu.Unlock()
+		return c, nil
+	}
+	if s.waiting >= s.queue && !s.makeRoom(c) {
+		defer s.mu.Unlock()
+		defer s.forget(c)
+		return nil, refuse(tool.StageLimit, tool.CodeResourceExhausted, call.Name, s.busy(call.Name, c),
 			"try again when some have ended")
-	case runs:
-		return nil
 	}
-	select {
-	case <-s.freed:
-		return nil
-	case <-ctx.Done():
-		s.giveUp()
-		return refuse(tool.StageLimit, tool.CodeOf(ctx.Err()), call.Name,
+	w := s.line(c, false)
+	s.mu.Unlock()
+	if err := s.await(ctx, c, w); err != nil {
+		return nil, refuse(tool.StageLimit, tool.CodeOf(err), call.Name,
 			fmt.Sprintf("the call of tool %s ended while it waited for a slot: %v", call.Name, deadline.Cause(ctx)),
-			"").Because(ctx.Err())
+			"").Because(err)
 	}
+	if !w.runs {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		defer s.forget(c)
+		return nil, refuse(tool.StageLimit, tool.CodeResourceExhausted, call.Name,
+			s.busy(call.Name, c)+": the call gave its place to another caller", "make fewer calls at a time")
+	}
+	return c, nil
+}
+
+// busy says that the slots are full, and how many calls of them are the caller's own: others have no
+// names here. The caller holds mu.
+func (s *Slots) busy(name string, c *slotCaller) string {
+	return fmt.Sprintf("tool %s is busy: %d calls run and %d wait, of which this caller has %d and %d",
+		name, s.running, s.waiting, c.running, len(c.waiting))
 }
 
 // retake takes a slot again for a call that gave its own back to wait for an answer. It waits
 // like other calls, and is never refused.
-func (s *Slots) retake(ctx context.Context) error {
-	if s.inside.Add(1) <= s.most {
-		return nil
+func (c *slotCaller) retake(ctx context.Context) (*slotCaller, error) {
+	s := c.slots
+	s.mu.Lock()
+	c = s.caller(c.key) // it may have been forgotten
+	if s.running < s.most {
+		s.run(c)
+		s.mu.Unlock()
+		return c, nil
 	}
+	w := s.line(c, true)
+	s.mu.Unlock()
+	return c, s.await(ctx, c, w)
+}
+
+// await waits until a turn is over.
+func (s *Slots) await(ctx context.Context, c *slotCaller, w *turn) error {
 	select {
-	case <-s.freed:
+	case <-w.over:
 		return nil
 	case <-ctx.Done():
-		s.giveUp()
-		return ctx.Err()
 	}
-}
-
-// enter counts a call in, if it may run or wait.
-func (s *Slots) enter() (runs, ok bool) {
-	for {
-		n := s.inside.Load()
-		if n >= s.most+s.queue {
-			return false, false
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-w.over: // meanwhile
+		if w.runs {
+			s.end(c)
 		}
-		if s.inside.CompareAndSwap(n, n+1) {
-			return n < s.most, true
+	default:
+		c.waiting = slices.DeleteFunc(c.waiting, func(other *turn) bool { return other == w })
+		s.waiting--
+		s.forget(c)
+	}
+	return ctx.Err()
+}
+
+// release gives a slot back. If calls wait, one of them gets it.
+func (c *slotCaller) release() {
+	c.slots.mu.Lock()
+	defer c.slots.mu.Unlock()
+	c.slots.end(c)
+}
+
+// The rest is called with mu held.
+
+// caller returns what a caller has.
+func (s *Slots) caller(key string) *slotCaller {
+	if s.last != nil && s.last.key == key {
+		return s.last
+	}
+	c := s.callers[key]
+	if c == nil {
+		c = &slotCaller{slots: s, key: key}
+		s.callers[key] = c
+	}
+	return c
+}
+
+// forget drops a caller that has nothing, if there are many.
+func (s *Slots) forget(c *slotCaller) {
+	if c.running == 0 && len(c.waiting) == 0 && len(s.callers) > maxRemembered && s.callers[c.key] == c {
+		if delete(s.callers, c.key); s.last == c {
+			s.last = nil
 		}
 	}
 }
 
-// release counts out a call that ran. If another call waits, it gets the slot.
-func (s *Slots) release() {
-	if s.inside.Add(-1) >= s.most {
-		s.freed <- struct{}{}
-	}
+func (s *Slots) run(c *slotCaller) {
+	s.running++
+	c.running++
+	s.last = c
 }
 
-// giveUp counts out a call that waited. If all remaining calls can run, a slot
-// for the caller is in the channel or about to be sent; giveUp receives it, as
-// no other call will.
-func (s *Slots) giveUp() {
-	if s.inside.Add(-1) < s.most {
-		<-s.freed
+// end counts out a call that ran, and gives its slot to the caller that runs the fewest of those that
+// wait; to the one that waits longest, of several.
+func (s *Slots) end(c *slotCaller) {
+	s.running--
+	c.running--
+	var next *slotCaller
+	if s.waiting > 0 {
+		for _, other := range s.callers {
+			if len(other.waiting) > 0 && (next == nil || other.running < next.running ||
+				other.running == next.running && other.waiting[0].number < next.waiting[0].number) {
+				next = other
+			}
+		}
 	}
+	if next != nil {
+		w := next.waiting[0]
+		next.waiting = next.waiting[1:]
+		s.waiting--
+		s.run(next)
+		w.runs = true
+		close(w.over)
+	}
+	s.forget(c)
+}
+
+// line lets a call wait.
+func (s *Slots) line(c *slotCaller, keeps bool) *turn {
+	s.turns++
+	w := &turn{number: s.turns, keeps: keeps, over: make(chan struct{})}
+	c.waiting = append(c.waiting, w)
+	s.waiting++
+	return w
+}
+
+// makeRoom refuses the newest waiting call of the caller with most of them, if it would still have as
+// many as c with one more.
+func (s *Slots) makeRoom(c *slotCaller) bool {
+	most := c
+	for _, other := range s.callers {
+		if len(other.waiting) > len(most.waiting) {
+			most = other
+		}
+	}
+	if len(most.waiting) <= len(c.waiting)+1 {
+		return false
+	}
+	for i, w := range slices.Backward(most.waiting) {
+		if !w.keeps {
+			most.waiting = slices.Delete(most.waiting, i, i+1)
+			s.waiting--
+			close(w.over)
+			return true
+		}
+	}
+	return false
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -109,5 +110,58 @@ func TestSlotsAreFair(t *testing.T) {
 		if len(order) != 3 || order[0] != "first" || order[1] != "second" || order[2] != "third" {
 			t.Errorf("ran %q", order)
 		}
+	})
+}
+
+// Callers share slots and the queue: whoever runs the fewest gets the next slot, and the queue of a caller
+// makes room for one that has none. A caller alone may have all.
+func TestSlotsAreShared(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		running, refused := map[string]int{}, map[string]int{}
+		run := chain.Concurrency(chain.NewSlots(4, 4))(func(ctx context.Context, _ tool.Call) (tool.Result, error) {
+			caller := chain.TraceFrom(ctx).Caller.Key
+			running[caller]++
+			<-release
+			running[caller]--
+			return tool.Result{}, nil
+		})
+		begin := func(caller string, calls int) {
+			for range calls {
+				go func() {
+					ctx := chain.WithTrace(t.Context(), &chain.Trace{Caller: &chain.Caller{Key: caller}})
+					_, err := run(ctx, tool.Call{Name: "x"})
+					if tool.CodeOf(err) == tool.CodeResourceExhausted {
+						refused[caller]++
+						if !strings.Contains(err.Error(), "of which this caller has 4 and") {
+							t.Error(err)
+						}
+					}
+				}()
+				synctest.Wait()
+			}
+		}
+		check := func(when string, alice, bob, refusedAlice, refusedBob int) {
+			t.Helper()
+			synctest.Wait()
+			if running["alice"] != alice || running["bob"] != bob || refused["alice"] != refusedAlice || refused["bob"] != refusedBob {
+				t.Errorf("%s: %v run, %v were refused", when, running, refused)
+			}
+		}
+		begin("alice", 9)
+		check("alone", 4, 0, 1, 0)
+		begin("bob", 2)
+		check("two of the queue are another's", 4, 0, 3, 0)
+		for i := range 2 {
+			release <- struct{}{}
+			check("a slot is free", 3-i, 1+i, 3, 0)
+		}
+		begin("bob", 2)
+		for range 8 {
+			release <- struct{}{}
+			synctest.Wait()
+		}
+		check("the end", 0, 0, 3, 0)
 	})
 }

@@ -19,7 +19,7 @@ type Caller struct {
 	Via     string // how its calls come in; empty: in no way that is on record
 	Client  string // the program that makes the calls, as it calls itself; empty: not known
 	Account string // who answers for it; empty: this host
-	Key     string // what its calls are counted under, for rates
+	Key     string // what its calls are counted under, for rates and shares
 	Quota   *Quota // what bounds all of its calls; nil: nothing does
 	// Holds reports, from memory, whether it was granted a capability; nil: it was granted none.
 	Holds       func(tool.Capability) bool
@@ -59,8 +59,8 @@ type Trace struct {
 	// audit and call are where the call is on record, and its ID there; nil: it is not.
 	audit *Audit
 	call  string
-	// held are the slots of which the attempt has one; nil: it has none, or has given it back.
-	held *Slots
+	// held is who the attempt's slot was given to; nil: it has none, or has given it back.
+	held *slotCaller
 	// Streamed has the text that a function of this process streams.
 	Streamed textstream.Slot
 }

@@ -23,6 +23,9 @@ type Conn struct {
 	// reports whether they are handed on; an error ends the connection. Default: a line that has
 	// none ends it.
 	Check func(line []byte, messages []jsonrpc.Message, err error) (bool, error)
+	// Skips has an answer that is too long read to its end, and handed on with [ErrTooLong] in place of
+	// what it has, so that it ends one call and not the connection. Default: it ends the connection.
+	Skips bool
 
 	in  *bufio.Reader
 	out io.WriteCloser
@@ -67,6 +70,12 @@ func (c *Conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 			return nil, err
 		}
 		line, err := ReadLine(c.in)
+		if errors.Is(err, ErrTooLong) && c.Skips && line[0] == '{' {
+			if err := c.skip(line); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		line = bytes.TrimSpace(line)
 		if err == nil || errors.Is(err, io.EOF) && len(line) > 0 { // the last may have no newline
 			err = c.take(line)
@@ -85,7 +94,7 @@ func ReadLine(in *bufio.Reader) (line []byte, err error) {
 	for {
 		part, err := in.ReadSlice('\n')
 		if line = append(line, part...); len(line) > MaxMessage {
-			return nil, ErrTooLong
+			return line, ErrTooLong
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {
 			return bytes.TrimRight(line, "\r\n"), err

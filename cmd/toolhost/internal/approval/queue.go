@@ -96,11 +96,11 @@ func (q *Queue) reserve(caller string) (*waiting, error) {
 	switch {
 	case q.closed:
 		return nil, errEnding
-	case len(q.open) >= maxOpen:
-		return nil, tool.Errorf(tool.CodeResourceExhausted, "%d questions wait for an answer already", len(q.open)).Try(hint)
-	case same >= MaxCaller:
+	case same >= MaxCaller || same > 0 && same+1 > maxOpen-len(q.open)-1: // it leaves as much for others as it has
 		return nil, tool.Errorf(tool.CodeResourceExhausted, "%d questions of this caller wait for an answer already", same).
 			Try(hint)
+	case len(q.open) >= maxOpen-1:
+		return nil, tool.Errorf(tool.CodeResourceExhausted, "%d questions wait for an answer already", len(q.open)).Try(hint)
 	}
 	w := &waiting{Question: Question{ID: q.newID(), State: Waiting, Caller: caller}, answer: make(chan policy.Decision, 1)}
 	q.open[w.ID] = w

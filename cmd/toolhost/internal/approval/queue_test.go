@@ -172,12 +172,13 @@ func TestBounds(t *testing.T) {
 		}
 	}
 	var last Question
-	for i := range maxOpen {
-		if last, _ = asked(t.Context(), t, q, request(fmt.Sprint(i/MaxCaller), `{}`)); i == MaxCaller-1 {
-			full("0", "16 questions of this caller")
+	for caller, share := range []int{MaxCaller, MaxCaller, MaxCaller, 8, 4, 2, 1} { // each leaves as much as it has
+		for range share {
+			last, _ = asked(t.Context(), t, q, request(fmt.Sprint(caller), `{}`))
 		}
+		full(fmt.Sprint(caller), fmt.Sprint(share, " questions of this caller"))
 	}
-	full("another", "64 questions")
+	full("another", "63 questions")
 	require.Must(q.Decide(last.ID, policy.Decision{}))(t)
 	_, _ = asked(t.Context(), t, q, request("another", `{}`))
 }

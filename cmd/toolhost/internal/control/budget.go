@@ -6,43 +6,44 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/share"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// How much of the daemon's memory all callers together may hold, in bytes: arguments of calls
-// in progress, and answers that are being read. Small amounts are not counted.
+// How much of the daemon's memory callers may hold, in bytes: arguments of calls in progress, and
+// answers that are being read. Small amounts are not counted.
 const (
 	maxHeldArguments = 128 << 20
 	maxHeldAnswers   = 256 << 20
 	smallEnough      = 64 << 10
 )
 
-// budget bounds what all callers hold together.
-type budget struct {
-	left atomic.Int64
-}
-
-func newBudget(bytes int64) *budget {
-	b := &budget{}
-	b.left.Store(bytes)
-	return b
-}
-
-// reserve reserves room for n bytes until release is called; false: there is none left.
-func (b *budget) reserve(n int) (release func(), ok bool) {
+// reserve reserves room for n bytes of a caller until release is called.
+//
+// # Errors
+//
+// [tool.CodeResourceExhausted] if the caller has its share, or there is no room left.
+func reserve(of *share.Pool, by Caller, n int, what string) (release func(), err error) {
 	if n <= smallEnough {
-		return func() {}, true
+		return func() {}, nil
 	}
-	if b.left.Add(-int64(n)) < 0 {
-		b.left.Add(int64(n))
-		return nil, false
+	if own, others, ok := of.Take(by.Name, n); !ok {
+		return func() {}, tool.Errorf(tool.CodeResourceExhausted,
+			"there is no room for %s of %d bytes: the daemon holds %d bytes for this caller and %d for others, of %d",
+			what, n, own, others, of.Most()).Try("try again later")
 	}
-	return sync.OnceFunc(func() { b.left.Add(int64(n)) }), true
+	return sync.OnceFunc(func() { of.Give(by.Name, n) }), nil
 }
 
-func errHeld(what string) error {
-	return tool.Errorf(tool.CodeResourceExhausted,
-		"the daemon holds too much for other callers: there is no room for %s", what).Try("try again later")
+// Hold reserves memory for an answer that a caller gets in another way, of the same as for those on the
+// socket.
+func (s *Server) Hold(caller string, bytes int) (release func(), err error) {
+	give, err := reserve(s.answers, Caller{Name: caller}, bytes, "an answer")
+	if bytes <= largeAnswer {
+		return give, err
+	}
+	returnMemory() // of what it was made from
+	return func() { give(); returnMemory() }, err
 }
 
 // largeAnswer is the size from which an answer's memory is returned to the system afterwards,

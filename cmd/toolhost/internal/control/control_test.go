@@ -40,7 +40,7 @@ type service struct {
 
 func newService(t *testing.T) *service {
 	t.Helper()
-	h := require.Must(host.New(host.WithRoot(t.TempDir())))(t)
+	h := require.Must(host.New(host.WithRoot(t.TempDir()), host.WithAdmission(control.MaxCalls), host.WithConcurrency(0, 0)))(t)
 	s := &service{Host: h, queue: approval.NewQueue(nil), began: make(chan string, 1000), ended: make(chan string, 1000)}
 	wait := func(ctx context.Context, call tool.Call) (tool.Result, error) {
 		s.began <- call.Name
@@ -75,7 +75,7 @@ func newService(t *testing.T) *service {
 }
 
 func (s *service) State() control.State {
-	return control.State{PID: os.Getpid(), Tools: s.Len(), Identity: control.Identity{Root: s.Root()}}
+	return control.State{PID: os.Getpid(), Calls: s.Admission().Calls, Tools: s.Len(), Identity: control.Identity{Root: s.Root()}}
 }
 
 // visitor is a user who may call tools.
@@ -103,13 +103,13 @@ func (s *service) EndSession(c control.Caller, name string) error {
 	return tool.Errorf(tool.CodeNotFound, "%s has no %s", c.Name, name)
 }
 
-func (s *service) Call(ctx context.Context, _ control.Caller, c control.Call, a policy.Approver) control.Answer {
+func (s *service) Call(ctx context.Context, by control.Caller, c control.Call, a policy.Approver) control.Answer {
 	if c.Name == "hold" { // whatever its arguments are
 		s.began <- c.Name
 		<-ctx.Done()
 		return control.Answer{}.Failed(tool.Errorf(tool.CodeCanceled, "%w", ctx.Err()))
 	}
-	session := s.Session(host.WithGrants(c.Grants...), host.WithApprover(a))
+	session := s.Session(host.WithCaller(host.Caller{Name: by.Name}), host.WithGrants(c.Grants...), host.WithApprover(a))
 	if c.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, c.Timeout)
@@ -486,31 +486,36 @@ func TestManyConnections(t *testing.T) {
 	}
 }
 
-// Of many calls at a time some are refused, and leave connections for everything else.
+// Of many calls of one caller some are refused, and leave places for others, and connections for everything else.
 func TestManyCalls(t *testing.T) {
 	t.Parallel()
 	d := newDaemon(t)
 	c := d.client()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	const calls = 140
+	const most = control.MaxCalls / 2
+	const calls = most + 12
 	codes := make(chan tool.Code, calls)
 	for range calls {
 		go func() { codes <- tool.CodeOf(c.Call(ctx, control.Call{Name: "wait"}, nil).Err) }()
 	}
-	for range calls - 128 {
+	for range calls - most {
 		if code := <-codes; code != tool.CodeResourceExhausted {
 			t.Errorf("a call too many ends with %s", code)
 		}
 	}
-	for range 128 {
+	for range most {
 		<-d.began
 	}
-	if state := d.client().State(); state.Calls != 128 {
+	state := d.client().State()
+	if state.Calls != most {
 		t.Errorf("%d calls are under way", state.Calls)
 	}
+	if a := d.Call(t.Context(), control.Caller{Name: "other"}, control.Call{Name: "x.echo", Arguments: []byte("{}")}, nil); a.Err != nil {
+		t.Errorf("another caller: %v", a.Err)
+	}
 	cancel()
-	for range 128 {
+	for range most {
 		if code := <-codes; code != tool.CodeCanceled {
 			t.Errorf("a call ends with %s", code)
 		}

@@ -22,8 +22,8 @@ type Durable interface {
 	Cancel(ctx context.Context, c Caller, id string) error
 }
 
-// submitted tells the client that its call is in the queue. From then on the call does not count as one in
-// progress; if too many wait, it is not waited for.
+// submitted tells the client that its call is in the queue. If too many wait from then on, it is not waited
+// for.
 func (r *runningCall) submitted(id string) {
 	_ = r.lines.sendNow(event{Event: eventDurable, ID: id}) // else the client is gone, which ends the call
 	if err := r.server.park(r); err != nil {
@@ -34,18 +34,19 @@ func (r *runningCall) submitted(id string) {
 func (s *Server) park(r *runningCall) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.parked) >= maxParked {
-		return tool.Errorf(tool.CodeResourceExhausted, "%d commands wait for durable calls already", maxParked).
+	if own, others, ok := s.parked.Take(r.caller.Name, 1); !ok {
+		return tool.Errorf(tool.CodeResourceExhausted,
+			"%d commands wait for durable calls already, %d of them of this caller", own+others, own).
 			Try("end one of them, or call with --detach")
 	}
-	s.parked[r] = true
+	r.parked = true
 	return nil
 }
 
 // durably returns a handler for a request about durable calls.
 func (s *Server) durably(f func(http.ResponseWriter, *http.Request, Durable) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		end, err := s.beginWork()
+		end, err := s.beginWork(r)
 		if err != nil {
 			fail(w, http.StatusServiceUnavailable, err)
 			return
@@ -108,7 +109,7 @@ func (s *Server) waitDurable(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if out.sendNow(event{Event: eventBegin, ID: run.id}) == nil {
-		_ = s.sendAnswer(out, d.Wait(run.ctx, callerOf(r), r.PathValue("id"))) // it can be asked for again
+		_ = s.sendAnswer(out, run.caller, d.Wait(run.ctx, callerOf(r), r.PathValue("id"))) // it can be asked for again
 	}
 }
 

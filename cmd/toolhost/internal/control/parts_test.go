@@ -59,7 +59,7 @@ func TestPartsOfAnAnswer(t *testing.T) {
 	}
 }
 
-// Callers that do not read their answers hold only so much together.
+// A caller that does not read its answers holds only half of what the daemon keeps.
 func TestAnswersThatAreNotRead(t *testing.T) {
 	t.Parallel()
 	d := newDaemon(t)
@@ -70,7 +70,7 @@ func TestAnswersThatAreNotRead(t *testing.T) {
 		return bufio.NewReader(conn)
 	}
 	line := ""
-	for range 5 {
+	for range 3 {
 		in := begin()
 		for line = ""; !strings.Contains(line, `"text":"xxx`) && !strings.Contains(line, `"end"`); {
 			var err error
@@ -80,7 +80,7 @@ func TestAnswersThatAreNotRead(t *testing.T) {
 		}
 	}
 	if !strings.Contains(line, `"resource_exhausted"`) || !strings.Contains(line, "tool large ran") {
-		t.Errorf("the fifth answer is %.300q", line)
+		t.Errorf("the third answer is %.300q", line)
 	}
 	d.serves()
 }
@@ -97,7 +97,7 @@ func TestArgumentsThatAreHeld(t *testing.T) {
 	call := func() {
 		go func() { ended <- c.Call(ctx, control.Call{Name: "hold", Arguments: large}, nil).Err }()
 	}
-	for range 8 {
+	for range 4 {
 		call()
 		select {
 		case <-d.began:
@@ -107,11 +107,11 @@ func TestArgumentsThatAreHeld(t *testing.T) {
 	}
 	call()
 	if err := <-ended; tool.CodeOf(err) != tool.CodeResourceExhausted {
-		t.Errorf("the ninth call ends with %v", err)
+		t.Errorf("the fifth call ends with %v", err)
 	}
 	d.serves()
 	cancel()
-	for range 8 {
+	for range 4 {
 		if err := <-ended; tool.CodeOf(err) != tool.CodeCanceled {
 			t.Errorf("a call ends with %v", err)
 		}

@@ -73,7 +73,7 @@ func (s *Server) routes() http.Handler {
 // numbers bounds how many read numbers and profiles at a time, and for how long.
 func (s *Server) numbers(next http.Handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		end, err := s.beginWork()
+		end, err := s.beginWork(r)
 		if err != nil {
 			fail(w, http.StatusServiceUnavailable, err)
 			return
@@ -87,7 +87,7 @@ func (s *Server) numbers(next http.Handler) http.HandlerFunc {
 func (s *Server) state(w http.ResponseWriter, r *http.Request) {
 	state := s.service.State()
 	s.mu.Lock()
-	state.Draining, state.Calls, state.Approvals = s.draining, len(s.calls), s.service.Approvals().Len()
+	state.Draining, state.Approvals = s.draining, s.service.Approvals().Len()
 	s.mu.Unlock()
 	s.replyLarge(w, r, state)
 }
@@ -150,33 +150,29 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request) {
 		ctx = tool.WithDeltas(ctx, run.show)
 	}
 	c.Told = run.submitted
-	_ = s.sendAnswer(out, s.service.Call(ctx, callerOf(r), c, asked)) // an answer that is not read is on record
+	_ = s.sendAnswer(out, run.caller, s.service.Call(ctx, run.caller, c, asked)) // an answer that is not read is on record
 }
 
 // sendAnswer sends an answer, or an error if it cannot be sent: its structured part is not
 // JSON, or callers hold too much already.
-func (s *Server) sendAnswer(out *lines, a Answer) error {
+func (s *Server) sendAnswer(out *lines, by Caller, a Answer) error {
 	n := a.size()
 	if n > largeAnswer {
 		defer returnMemory()
 	}
-	release, ok := s.answers.reserve(n)
+	release, err := reserve(s.answers, by, n, "an answer")
 	switch {
-	case !ok:
-		a = a.Failed(&tool.Error{
-			Code: tool.CodeResourceExhausted, Tool: a.Outcome.Name, Stage: tool.StageOutput,
-			Message: fmt.Sprintf("tool %s ran, and its answer of %d bytes is lost: "+
-				"the daemon holds too many answers that callers have not read", a.Outcome.Name, n),
-			Hint: "make fewer calls with large answers at a time, or ask for less at once",
-		})
+	case err != nil:
+		a = a.Failed(tool.Errorf(tool.CodeResourceExhausted,
+			"tool %s ran, and its answer of %d bytes is lost: %w", a.Outcome.Name, n, err).
+			Of(a.Outcome.Name, "").At(tool.StageOutput).
+			Try("make fewer calls with large answers at a time, or ask for less at once"))
 	case len(a.Result.Structured) > 0 && !json.Valid(a.Result.Structured):
 		a = a.Failed(tool.Errorf(tool.CodeInvalidResult,
 			"the result of tool %s cannot be sent: its structured part is not JSON", a.Outcome.Name).
 			Of(a.Outcome.Name, "").At(tool.StageOutput).Try("report this to the plugin's author"))
 	}
-	if ok {
-		defer release()
-	}
+	defer release()
 	return out.sendAnswer(a)
 }
 
@@ -217,14 +213,14 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (body []byte, 
 	if size < 0 { // the client does not say
 		size = MaxArguments
 	}
-	release, ok := s.arguments.reserve(size)
-	if !ok {
+	release, held := reserve(s.arguments, callerOf(r), size, "the request")
+	if held != nil {
 		// The client reads the answer once it has sent everything.
 		_ = within(bodyTimeout, w, func() error {
 			_, err := io.Copy(io.Discard, http.MaxBytesReader(w, r.Body, MaxArguments))
 			return err
 		})
-		return nil, nil, errHeld("the request")
+		return nil, nil, held
 	}
 	var text bytes.Buffer
 	if r.ContentLength > 0 {
@@ -303,7 +299,7 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusNotFound, err)
 		return
 	}
-	end, err := s.beginWork()
+	end, err := s.beginWork(r)
 	if err != nil {
 		fail(w, http.StatusServiceUnavailable, err)
 		return
@@ -315,7 +311,7 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	connectionOf(r).owes(true)
-	_ = s.sendAnswer(newLines(w), Answer{}.succeeded(res))
+	_ = s.sendAnswer(newLines(w), run.caller, Answer{}.succeeded(res))
 }
 
 func (s *Server) approve(w http.ResponseWriter, r *http.Request) {
@@ -339,7 +335,7 @@ func (s *Server) approve(w http.ResponseWriter, r *http.Request) {
 // the action; empty: the command that sends it is.
 func (s *Server) do(action string, f func(context.Context, *http.Request) error) http.HandlerFunc {
 	return operator(func(w http.ResponseWriter, r *http.Request) {
-		end, err := s.beginWork()
+		end, err := s.beginWork(r)
 		if err != nil {
 			fail(w, http.StatusServiceUnavailable, err)
 			return
@@ -375,14 +371,13 @@ func (s *Server) beginReading() (end func(), err error) {
 }
 
 // beginWork admits a request that may take long and is not a call, until end is called.
-func (s *Server) beginWork() (end func(), err error) {
-	select {
-	case s.work <- struct{}{}:
-		return func() { <-s.work }, nil
-	default:
+func (s *Server) beginWork(r *http.Request) (end func(), err error) {
+	caller := callerOf(r).Name
+	if _, _, ok := s.work.Take(caller, 1); !ok {
 		return nil, tool.Errorf(tool.CodeResourceExhausted, "the daemon has too much to do besides calls").
 			Try("try again later")
 	}
+	return func() { s.work.Give(caller, 1) }, nil
 }
 
 // reply writes one value. If the client is gone, there is nothing to do.
@@ -400,9 +395,9 @@ func (s *Server) replyLarge(w http.ResponseWriter, r *http.Request, v any) {
 		write(w, http.StatusInternalServerError, text)
 		return
 	}
-	release, ok := s.answers.reserve(text.Len())
-	if !ok {
-		fail(w, http.StatusServiceUnavailable, errHeld("the reply"))
+	release, err := reserve(s.answers, callerOf(r), text.Len(), "the reply")
+	if err != nil {
+		fail(w, http.StatusServiceUnavailable, err)
 		return
 	}
 	defer release()

@@ -17,7 +17,8 @@ type runningCall struct {
 	server *Server
 	id     string
 	caller Caller
-	pid    int // the process that made the call; 0: not known
+	pid    int  // the process that made the call; 0: not known
+	parked bool // it only waits for a durable call; guarded by the server's mu
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	lines  *lines

@@ -10,7 +10,7 @@ import (
 
 // sandbox answers null if the plugin has no process.
 func (s *Server) sandbox(w http.ResponseWriter, r *http.Request) {
-	end, err := s.beginWork()
+	end, err := s.beginWork(r)
 	if err != nil {
 		fail(w, http.StatusServiceUnavailable, err)
 		return

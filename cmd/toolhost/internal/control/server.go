@@ -16,6 +16,7 @@ import (
 	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/share"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -23,10 +24,12 @@ import (
 // for long.
 const (
 	// MaxConnections bounds the open connections. Requests that hold one for long leave some for others.
-	MaxConnections = maxCalls + maxWaiting + maxParked + maxWork + maxReaders + 32
-	// Calls in progress, calls that wait for approval (of all callers, and of one process), calls that only
-	// wait for a durable call, other work.
-	maxCalls       = 128
+	MaxConnections = MaxCalls + maxParked + maxWork + maxReaders + 32
+	// MaxCalls is how many calls the host of a daemon takes at a time ([host.WithAdmission]): those over
+	// the socket, of MCP clients, and of other hosts.
+	MaxCalls = 1024
+	// Calls that wait for approval (of all callers, and of one process), requests that only wait for a
+	// durable call, other work. Callers have shares of these.
 	maxWaiting     = 64
 	maxParked      = 64
 	maxWaitingOf   = 16
@@ -85,29 +88,23 @@ type Service interface {
 	Numbers() http.Handler
 }
 
-// Load is what a server has to do at one moment.
-type Load struct {
-	Calls     int // in progress, those that wait for approval included
-	Approvals int // calls that wait for approval
-}
-
 // Server is the daemon's end.
 type Server struct {
 	service    Service
 	http       http.Server
 	endTimeout time.Duration // for requests in progress at the end
-	// What all callers hold together.
-	arguments, answers *budget
+	// What callers hold, in bytes.
+	arguments, answers *share.Pool
+	// Calls that wait for a person, requests that wait for durable calls, and requests besides calls.
+	waiting, parked, work *share.Pool
 
-	work    chan struct{} // has a token for each request besides calls
 	readers chan struct{} // has a token for each reader of a journal
 	ending  chan struct{} // closed when readers have to end
 
 	mu       sync.Mutex
 	calls    map[string]*runningCall
-	waiting  map[*runningCall]bool // those that wait for approval
-	parked   map[*runningCall]bool // those that wait for a durable call
-	silent   map[net.Conn]bool     // connections without a request so far
+	asking   map[int]int       // calls that wait for approval, by the process that made them
+	silent   map[net.Conn]bool // connections without a request so far
 	draining bool
 	idle     chan struct{} // closed when the server drains and the last call has ended
 }
@@ -116,9 +113,10 @@ type Server struct {
 func NewServer(s Service, log hclog.Logger) *Server {
 	out := &Server{
 		service: s, endTimeout: endTimeout,
-		arguments: newBudget(maxHeldArguments), answers: newBudget(maxHeldAnswers),
-		work: make(chan struct{}, maxWork), readers: make(chan struct{}, maxReaders), ending: make(chan struct{}),
-		calls: map[string]*runningCall{}, waiting: map[*runningCall]bool{}, parked: map[*runningCall]bool{}, silent: map[net.Conn]bool{},
+		arguments: share.NewPool(maxHeldArguments), answers: share.NewPool(maxHeldAnswers),
+		waiting: share.NewPool(maxWaiting), parked: share.NewPool(maxParked), work: share.NewPool(maxWork),
+		readers: make(chan struct{}, maxReaders), ending: make(chan struct{}),
+		calls: map[string]*runningCall{}, asking: map[int]int{}, silent: map[net.Conn]bool{},
 		idle: make(chan struct{}),
 	}
 	out.http = http.Server{
@@ -129,12 +127,8 @@ func NewServer(s Service, log hclog.Logger) *Server {
 	return out
 }
 
-// Load returns what the server has to do now.
-func (s *Server) Load() Load {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return Load{Calls: len(s.calls), Approvals: len(s.waiting) + s.service.Approvals().Len()}
-}
+// Asking returns how many calls wait for a person's answer.
+func (s *Server) Asking() int { return s.waiting.Used() + s.service.Approvals().Len() }
 
 // Serve answers requests until Shutdown.
 func (s *Server) Serve(ln net.Listener) error {
@@ -204,55 +198,50 @@ func (s *Server) connectionChanged(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// addCall admits a call.
+// addCall adds a call, whose number its host bounds.
 func (s *Server) addCall(r *runningCall) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case s.draining:
+	if s.draining {
 		return tool.Errorf(tool.CodeUnavailable, "the daemon is ending, and takes no more calls").
 			Try("use --no-daemon, or try again when it is back")
-	case len(s.calls)-len(s.waiting)-len(s.parked) >= maxCalls:
-		return tool.Errorf(tool.CodeResourceExhausted, "the daemon has too many calls in progress").Try("try again later")
 	}
 	s.calls[r.id] = r
 	return nil
 }
 
-// beginWaiting admits a call to those that wait for approval. Meanwhile it does not count as
-// one in progress, so that people who do not answer do not keep others from calling safe tools.
+// beginWaiting admits a call to those that wait for approval.
 func (s *Server) beginWaiting(r *runningCall) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	same := 0
-	for other := range s.waiting {
-		if other.pid == r.pid {
-			same++
-		}
-	}
-	switch {
-	case len(s.waiting) >= maxWaiting:
-		return tool.Errorf(tool.CodeResourceExhausted, "%d questions wait for an answer already", len(s.waiting)).
-			Try("answer them first")
-	case r.pid != 0 && same >= maxWaitingOf:
+	if same := s.asking[r.pid]; r.pid != 0 && same >= maxWaitingOf {
 		return tool.Errorf(tool.CodeResourceExhausted, "%d questions to process %d wait for an answer already", same, r.pid).
 			Try("answer them first")
 	}
-	s.waiting[r] = true
+	if own, others, ok := s.waiting.Take(r.caller.Name, 1); !ok {
+		return tool.Errorf(tool.CodeResourceExhausted,
+			"%d questions wait for an answer already, %d of them of this caller", own+others, own).Try("answer them first")
+	}
+	s.asking[r.pid]++
 	return nil
 }
 
 func (s *Server) endWaiting(r *runningCall) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.waiting, r)
+	s.waiting.Give(r.caller.Name, 1)
+	if s.asking[r.pid]--; s.asking[r.pid] == 0 {
+		delete(s.asking, r.pid)
+	}
 }
 
 func (s *Server) removeCall(r *runningCall) {
 	r.cancel(nil)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.parked, r)
+	if r.parked {
+		s.parked.Give(r.caller.Name, 1)
+	}
 	if delete(s.calls, r.id); s.draining && len(s.calls) == 0 {
 		close(s.idle)
 	}

@@ -18,14 +18,16 @@ type State struct {
 	// Configured are the settings in Identity that come from its configuration: root and
 	// plugin_dirs.
 	Configured []string `json:"configured,omitempty"`
-	// Refused is the digest of content of its configuration that it could not apply; empty: none.
-	Refused string `json:"refused,omitempty"`
+	// Unapplied is the digest of content of its configuration that it could not apply; empty: none.
+	Unapplied string `json:"unapplied,omitempty"`
 	// Audit is the file in which calls are recorded; empty: they are not.
 	Audit string `json:"audit,omitempty"`
 	// Draining reports whether the daemon is ending and accepts no more calls.
 	Draining bool `json:"draining,omitempty"`
-	// Calls counts the calls in progress over the socket.
+	// Calls counts the calls in progress: over the socket, of MCP clients, and of other hosts.
 	Calls int `json:"calls"`
+	// Refused are the callers that are refused calls, as they or all together have too many in progress.
+	Refused []host.Refused `json:"refused,omitempty"`
 	// Approvals counts the questions in the queue.
 	Approvals int `json:"approvals"`
 	// Tools counts the tools.

@@ -89,7 +89,7 @@ func open(ctx context.Context, s *session.Session, o Options) (*daemon, error) {
 		return nil, err
 	}
 	d := &daemon{session: s, log: logger, since: time.Now(), options: o, stop: make(chan struct{}), detached: newDetached()}
-	needs := session.Needs{Record: true, Audit: o.Audit, Options: o.Host}
+	needs := session.Needs{Record: true, Audit: o.Audit, Options: append([]host.Option{host.WithAdmission(control.MaxCalls)}, o.Host...)}
 	if o.HTTP || o.Caller != "" || o.Fleet.over(t.Config.NATS).Joins() {
 		needs.Options = append(needs.Options, host.WithHooks(policy.Hooks{After: d.count, Error: d.count}))
 	}
@@ -131,7 +131,7 @@ func (d *daemon) Numbers() http.Handler { return d.numbers.Handler(true) }
 func (d *daemon) snapshot() metrics.Snapshot {
 	out := metrics.Snapshot{State: d.State()}
 	if s := d.server.Load(); s != nil {
-		out.Load = s.Load()
+		out.Asking = s.Asking()
 	}
 	return out
 }
@@ -144,10 +144,11 @@ func (d *daemon) State() control.State {
 	if held := d.held.Load(); held != nil {
 		faults = append(faults, held)
 	}
-	refused, _ := d.refused.Load().(string)
+	unapplied, _ := d.refused.Load().(string)
+	load := h.Admission()
 	return control.State{
-		Version: host.Version, PID: os.Getpid(), Since: d.since,
-		Identity: now.identityNow(), Configured: now.settings.Configured(), Refused: refused, Audit: d.local.Audit,
+		Version: host.Version, PID: os.Getpid(), Since: d.since, Calls: load.Calls, Refused: load.Refused,
+		Identity: now.identityNow(), Configured: now.settings.Configured(), Unapplied: unapplied, Audit: d.local.Audit,
 		Tools: h.Len(), Plugins: h.Plugins(), Skipped: h.Skipped(), Leaving: h.Draining(),
 		Fleet: d.fleetState(), Faults: control.SentFaults(faults),
 	}

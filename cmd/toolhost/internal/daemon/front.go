@@ -13,6 +13,8 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/token"
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // front is where MCP clients come in over HTTP. A nil front is one that is not wanted.
@@ -24,6 +26,7 @@ type front struct {
 	mcp      *mcpServer
 	// settings are those of the daemon once it is there.
 	settings atomic.Pointer[func() *config.Config]
+	daemon   atomic.Pointer[daemon] // nil: it does not serve yet
 	once     sync.Once
 	served   chan struct{} // closed when the listener is
 }
@@ -54,7 +57,7 @@ func openFront(s *session.Session, o Options) (*front, error) {
 		return m
 	}
 	f.http, err = mcphttp.New(mcphttp.Options{
-		Settings: mcp, Tokens: f.tokens, Log: log.Named("mcp"),
+		Settings: mcp, Tokens: f.tokens, Log: log.Named("mcp"), Refused: f.refused,
 		CallerOf: func(subject string) (string, bool) { return setup.OfSubject(current(), subject) },
 	})
 	if err != nil {
@@ -84,6 +87,7 @@ func (f *front) serve(d *daemon) error {
 	}
 	now := func() *config.Config { return d.current.Load().loaded.Config }
 	f.settings.Store(&now)
+	f.daemon.Store(d)
 	server, err := d.newMCP()
 	if err != nil {
 		return err
@@ -93,6 +97,18 @@ func (f *front) serve(d *daemon) error {
 	f.http.Ready(server.Handler())
 	useProcessors((runtime.GOMAXPROCS(0) + 1) / 2) // the others are for plugins and servers
 	return nil
+}
+
+// refused counts a request that was turned away. That of a caller is on record.
+func (f *front) refused(caller, name, reason string, why error) {
+	d := f.daemon.Load()
+	if d == nil {
+		return
+	}
+	d.numbers.TurnedAway(reason)
+	if caller != "" {
+		d.local.Host.Refuse(host.Caller{Name: caller, Via: viaMCP}, name, tool.Errorf(tool.CodeResourceExhausted, "%w", why))
+	}
 }
 
 // say tells the operator how clients come in.

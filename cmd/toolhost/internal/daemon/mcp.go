@@ -40,6 +40,7 @@ func (d *daemon) newMCP() (*mcpServer, error) {
 		Session:   d.clientSession, Current: d.currentSession, CanonicalNames: d.namesCanonical,
 		Name: "toolhost", Version: host.Version,
 		MaxRequestBytes: c.MCP.Limits.Body, MaxOpen: c.MCP.Limits.Requests, QuestionTimeout: c.Approvals.Timeout,
+		Hold:  d.hold,
 		Tasks: fleet.Tasks(tasks, d.fleetNow), TaskRule: d.taskRule,
 		Logger: slogOf(d.log.Named("mcp")),
 	})
@@ -47,6 +48,14 @@ func (d *daemon) newMCP() (*mcpServer, error) {
 		return nil, err
 	}
 	return &mcpServer{server, tasks}, nil
+}
+
+// hold reserves memory for the result of an MCP client, of what there is for the answers on the socket, too.
+func (d *daemon) hold(caller string, bytes int) (release func(), err error) {
+	if s := d.server.Load(); s != nil {
+		return s.Hold(caller, bytes)
+	}
+	return func() {}, nil
 }
 
 // taskRule says when the calls of a tool become tasks. A durable one does at once, so that its task has the ID

@@ -3,7 +3,6 @@ package mcphttp
 import (
 	"context"
 	"errors"
-	"net"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"golang.org/x/time/rate"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/crowd"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/token"
 )
 
@@ -142,7 +142,7 @@ func (s *Server) refuseCaller(w http.ResponseWriter, r *http.Request, err error,
 		why = refusal{status: http.StatusInternalServerError, code: "server_error", text: "the token could not be checked"}
 	}
 	if why.status == http.StatusUnauthorized && !missing {
-		if from := remote(r); !s.failures.allow(from) {
+		if from := crowd.Network(r.RemoteAddr); !s.failures.allow(from) {
 			w.Header().Set("Connection", "close")
 			why = refusal{status: http.StatusTooManyRequests, code: "slow_down", text: "too many wrong tokens came from this address", retry: 10 * time.Second}
 		} else {
@@ -152,7 +152,7 @@ func (s *Server) refuseCaller(w http.ResponseWriter, r *http.Request, err error,
 	if why.status == http.StatusUnauthorized {
 		challenge(w.Header(), why, missing, s.metadataURL(r))
 	}
-	refuse(w, why)
+	s.turnAway(w, r, why)
 }
 
 // How many wrong tokens an address may send: a burst, and then one in a while. Right tokens are
@@ -170,21 +170,16 @@ type failures struct {
 }
 
 // allow counts one, and reports whether the address may have sent it.
-func (f *failures) allow(from netip.Addr) bool {
-	bits := 64 // what one household or machine has
-	if from.Is4() {
-		bits = 32
-	}
-	key, _ := from.Prefix(bits)
+func (f *failures) allow(from netip.Prefix) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	one, ok := f.of[key]
+	one, ok := f.of[from]
 	if !ok {
 		if f.of == nil || len(f.of) >= maxAddresses {
 			f.forget()
 		}
 		one = rate.NewLimiter(failureRate, failureBurst)
-		f.of[key] = one
+		f.of[from] = one
 	}
 	return one.Allow()
 }
@@ -218,11 +213,4 @@ func (m *minutely) count() (n int) {
 		n, m.n, m.next = m.n, 0, now.Add(time.Minute)
 	}
 	return n
-}
-
-// remote returns the address that a request comes from.
-func remote(r *http.Request) netip.Addr {
-	host, _, _ := net.SplitHostPort(r.RemoteAddr)
-	at, _ := netip.ParseAddr(host)
-	return at.Unmap().WithZone("")
 }

@@ -16,18 +16,18 @@ func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		if !s.hostAllowed(r) {
-			refuse(w, refusal{status: http.StatusForbidden, code: "forbidden_host", text: "the Host of the request is not one of this server's: " +
+			s.turnAway(w, r, refusal{status: http.StatusForbidden, code: "forbidden_host", text: "the Host of the request is not one of this server's: " +
 				"the operator can add it to mcp.hosts in the configuration"})
 			return
 		}
 		origin := r.Header.Get("Origin")
 		if len(r.Header.Values("Origin")) > 1 || origin != "" && !slices.Contains(s.options.Settings().Origins, origin) {
-			refuse(w, refusal{status: http.StatusForbidden, code: "forbidden_origin", text: "pages of this Origin may not use this server: " +
+			s.turnAway(w, r, refusal{status: http.StatusForbidden, code: "forbidden_origin", text: "pages of this Origin may not use this server: " +
 				"the operator can add it to mcp.origins in the configuration"})
 			return
 		}
 		if leaksToken(r.URL) {
-			refuse(w, refusal{status: http.StatusBadRequest, code: "invalid_request", text: "a token in a URL ends up in logs: " +
+			s.turnAway(w, r, refusal{status: http.StatusBadRequest, code: "invalid_request", text: "a token in a URL ends up in logs: " +
 				"send it as Authorization: Bearer, and revoke this one"})
 			return
 		}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/crowd"
 )
 
 const metadataPath = "/.well-known/oauth-protected-resource"
@@ -48,20 +50,21 @@ func (s *Server) serveCaller(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	by, _ := r.Context().Value(identityKey{}).(identity)
-	defer use(r.Context())()
-	r, done, ok := s.requests.begin(r, by)
+	defer crowd.Use(r.Context())()
+	begun, done, ok := s.requests.begin(r, by)
 	if !ok {
-		refuse(w, refusal{
+		s.turnAway(w, r, refusal{
 			status: http.StatusTooManyRequests, code: "too_many_requests", retry: time.Second,
 			text: fmt.Sprintf("the caller %s has %d requests that are not answered yet, and mcp.limits.requests in the configuration allows no more", by.caller, s.requests.most),
 		})
 		return
 	}
 	defer done()
+	r = begun
 	limit := s.options.Settings().Limits.Body
 	if r.ContentLength > limit {
 		w.Header().Set("Connection", "close")
-		refuse(w, refusal{
+		s.turnAway(w, r, refusal{
 			status: http.StatusRequestEntityTooLarge, code: "too_large",
 			text: fmt.Sprintf("the request has %d bytes, and mcp.limits.body in the configuration allows %d", r.ContentLength, limit),
 		})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 )
 
@@ -29,6 +30,38 @@ func refuse(w http.ResponseWriter, r refusal) {
 	}
 	w.WriteHeader(r.status)
 	_ = json.NewEncoder(w).Encode(map[string]string{"error": r.code, "error_description": r.text})
+}
+
+// turnAway refuses a request, and has that counted. Those of callers are on record; of others, there is a
+// line in the log a minute.
+func (s *Server) turnAway(w http.ResponseWriter, r *http.Request, why refusal) {
+	by, known := r.Context().Value(identityKey{}).(identity)
+	if !known {
+		if n := s.nameless.count(); n > 0 {
+			s.options.Log.Warn("requests without a caller were turned away", "requests", n, "from", r.RemoteAddr, "reason", why.text)
+		}
+	}
+	s.options.Refused(by.caller, r.Header.Get("Mcp-Name"), why.code, why)
+	refuse(w, why)
+}
+
+// nameless counts the requests that come from no caller.
+type nameless struct {
+	mu    sync.Mutex
+	since time.Time // the last line
+	n     int
+}
+
+// count counts one, and returns how many the log is to be told of; 0: none now.
+func (c *nameless) count() (tell int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.n++; time.Since(c.since) < time.Minute {
+		return 0
+	}
+	tell = c.n
+	c.n, c.since = 0, time.Now()
+	return tell
 }
 
 // challenge says how to come in. Missing says that the request has no token at all, for which

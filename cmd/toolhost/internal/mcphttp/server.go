@@ -19,6 +19,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/crowd"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/token"
 )
 
@@ -46,7 +47,10 @@ type Options struct {
 	// CallerOf returns the caller that a subject of the issuer is.
 	CallerOf func(subject string) (name string, ok bool)
 	Tokens   *token.Checker
-	Log      hclog.Logger
+	// Refused is told of each request that was turned away: of a caller, empty if it has none, by a tool's
+	// name as the request says it, and why, with a word for the reason.
+	Refused func(caller, tool, reason string, why error)
+	Log     hclog.Logger
 }
 
 // Server answers MCP clients.
@@ -56,11 +60,12 @@ type Server struct {
 	cert      *certificate // nil: no TLS
 	failures  failures
 	unchecked minutely // tokens of an issuer that does not answer
+	nameless  nameless
 	issuers   issuers
 	requests  requests
 	// mcp answers callers; nil: the tools are not ready, or not any more.
 	mcp      atomic.Pointer[http.Handler]
-	listener atomic.Pointer[listener]
+	listener atomic.Pointer[crowd.Listener]
 	ending   atomic.Bool
 	sweep    chan struct{} // closed at the end
 	tasks    sync.WaitGroup
@@ -79,9 +84,9 @@ func New(o Options) (*Server, error) {
 		Handler: s.handler(), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: maxStreams, SendPingTimeout: time.Minute, PingTimeout: 15 * time.Second,
-			WriteByteTimeout: writeTime,
+			WriteByteTimeout: crowd.WriteTime,
 		},
-		ConnContext: withConnection,
+		ConnContext: crowd.Context,
 		// What clients do wrong at the level of TLS and HTTP is of no interest by default.
 		ErrorLog: log.New(o.Log.Named("http").StandardWriter(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}), "", 0),
 	}
@@ -101,7 +106,7 @@ func (s *Server) Ready(mcp http.Handler) { s.mcp.Store(&mcp) }
 
 // Serve answers requests until [Server.Shutdown] or an error of the listener.
 func (s *Server) Serve(ln net.Listener) error {
-	if l, ok := ln.(*listener); ok {
+	if l, ok := ln.(*crowd.Listener); ok {
 		s.listener.Store(l)
 	}
 	s.tasks.Go(s.lookAfter)
@@ -154,7 +159,7 @@ func (s *Server) lookAfter() {
 		case <-tick.C:
 			s.requests.end(func(r *request) bool { return !r.counts() })
 			if l := s.listener.Load(); l != nil && s.ending.Load() {
-				l.closeUnused() // the end does not wait for strangers
+				l.CloseUnused() // the end does not wait for strangers
 			}
 		}
 	}

@@ -41,6 +41,7 @@ type Numbers struct {
 	calls     *prometheus.CounterVec
 	durations *prometheus.HistogramVec
 	reloads   *prometheus.CounterVec
+	refusals  *prometheus.CounterVec
 
 	mu    sync.Mutex
 	tools map[string]bool // with series of their own
@@ -60,8 +61,11 @@ func New(source func() Snapshot) *Numbers {
 		reloads: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "toolhost_reloads_total", Help: "Reloads of the configuration, by result (ok, or failed).",
 		}, []string{"result"}),
+		refusals: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "toolhost_http_refusals_total", Help: "Requests over HTTP that were turned away, of callers and of others, by reason.",
+		}, []string{"reason"}),
 	}
-	n.registry.MustRegister(n.calls, n.durations, n.reloads, states{source},
+	n.registry.MustRegister(n.calls, n.durations, n.reloads, n.refusals, states{source},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return n
 }
@@ -89,6 +93,9 @@ func (n *Numbers) Reload(err error) {
 	}
 	n.reloads.WithLabelValues(result).Inc()
 }
+
+// TurnedAway counts a request over HTTP that was turned away. The reasons are those of the server.
+func (n *Numbers) TurnedAway(reason string) { n.refusals.WithLabelValues(reason).Inc() }
 
 // label returns the label of a tool.
 func (n *Numbers) label(name string) string {

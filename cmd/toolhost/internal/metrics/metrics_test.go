@@ -1,7 +1,9 @@
 package metrics
 
 import (
+	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -32,7 +34,8 @@ func TestNumbers(t *testing.T) {
 		{Name: "fs", State: plugin.Ready, Starts: 2, Crashes: 1, Waiting: 4}, {Name: "bad", State: plugin.Quarantined, Upgrade: "why", WantsMore: &plugin.WantsMore{}},
 	}}
 	state.Fleet = &control.FleetState{State: fleet.HostReady, Hosts: 3, Refused: 1, Tools: 7, Calls: 2}
-	n := New(func() Snapshot { return Snapshot{State: state, Load: control.Load{Calls: 5, Approvals: 6}} })
+	state.Calls = 5
+	n := New(func() Snapshot { return Snapshot{State: state, Asking: 6} })
 	n.Call("fs.read", "", 20*time.Millisecond)
 	n.Call("fs.read", tool.CodeCrashed, time.Second)
 	n.Call("", tool.CodeNotFound, 0)
@@ -122,4 +125,25 @@ func TestListen(t *testing.T) {
 	if err := ln.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// Connections that say nothing do not keep the numbers from being read.
+func TestSilentConnections(t *testing.T) {
+	t.Parallel()
+	ln := require.Must(Listen("127.0.0.1:0"))(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- New(func() Snapshot { return Snapshot{} }).Serve(ctx, ln, false) }()
+	for range 10 * maxConnections {
+		conn := require.Must(net.Dial("tcp", ln.Addr().String()))(t)
+		defer func() { _ = conn.Close() }()
+	}
+	client := http.Client{Timeout: 5 * headerTimeout} // those that are silent would take twice as long
+	resp := require.Must(client.Get("http://" + ln.Addr().String() + "/metrics"))(t)
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusOK {
+		t.Errorf("it answers %s", resp.Status)
+	}
+	cancel()
+	require.NoError(t, <-served)
 }

@@ -11,8 +11,7 @@ import (
 	"strconv"
 	"time"
 
-	"golang.org/x/net/netutil"
-
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/crowd"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 )
 
@@ -66,7 +65,7 @@ func Listen(address string) (net.Listener, error) {
 	if err != nil {
 		return nil, exit.Usage("the address of the metrics cannot be opened: "+err.Error(), "name another with --metrics")
 	}
-	return netutil.LimitListener(ln, maxConnections), nil
+	return crowd.New(ln, maxConnections), nil
 }
 
 // Serve answers requests on a listener of [Listen] until ctx ends.
@@ -74,6 +73,7 @@ func (n *Numbers) Serve(ctx context.Context, ln net.Listener, profiles bool) err
 	server := http.Server{
 		Handler: onlyLocal(n.Handler(profiles)), ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout,
 		WriteTimeout: writeTimeout, IdleTimeout: time.Minute, MaxHeaderBytes: maxHeader,
+		ConnContext: crowd.Context,
 	}
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
 	if err := server.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
@@ -91,6 +91,7 @@ func onlyLocal(next http.Handler) http.Handler {
 			http.Error(w, "only for programs on this machine, by a loopback address", http.StatusForbidden)
 			return
 		}
+		defer crowd.Use(r.Context())() // connections without a request make room for others
 		next.ServeHTTP(w, r)
 	})
 }

@@ -12,7 +12,8 @@ import (
 // Snapshot is a daemon at one moment.
 type Snapshot struct {
 	State control.State
-	Load  control.Load
+	// Asking counts the calls that wait for a person's answer.
+	Asking int
 }
 
 // states collects the state of a daemon and of its plugins at each scrape.
@@ -36,7 +37,7 @@ var (
 	descFaults    = describe("faults", "Faults of plugins, directories and the configuration, see toolhost status.")
 	descSkipped   = describe("skipped_files", "Files in plugin directories that are not plugins.")
 	descLeaving   = describe("draining_processes", "Processes that were replaced or withdrawn, whose calls may still end.")
-	descCalls     = describe("calls_in_progress", "Calls over the socket that have not ended.")
+	descCalls     = describe("calls_in_progress", "Calls that have not ended, whichever way they came in.")
 	descApprovals = describe("approvals_waiting", "Calls that wait for a person's answer.")
 	descState     = describe("plugin_state", "1 for the state that a plugin is in, 0 for the others.", "plugin", "state")
 	descStarts    = describe("plugin_starts_total", "Starts of a plugin's process since it was loaded or upgraded.", "plugin")
@@ -69,7 +70,7 @@ func (states) Describe(out chan<- *prometheus.Desc) {
 // Collect implements [prometheus.Collector].
 func (c states) Collect(out chan<- prometheus.Metric) {
 	snapshot := c.source()
-	now, load := snapshot.State, snapshot.Load
+	now := snapshot.State
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
 	}
@@ -82,8 +83,8 @@ func (c states) Collect(out chan<- prometheus.Metric) {
 	gauge(descFaults, float64(len(now.Faults)))
 	gauge(descSkipped, float64(len(now.Skipped)))
 	gauge(descLeaving, float64(len(now.Leaving)))
-	gauge(descCalls, float64(load.Calls))
-	gauge(descApprovals, float64(load.Approvals))
+	gauge(descCalls, float64(now.Calls))
+	gauge(descApprovals, float64(snapshot.Asking))
 	if f := now.Fleet; f != nil {
 		gauge(descFleetReached, boolean(f.Reached()))
 		gauge(descFleetHosts, float64(f.Hosts), "false")

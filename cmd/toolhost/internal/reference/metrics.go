@@ -23,6 +23,7 @@ func metricNames(string) (string, error) {
 	})
 	n.Call("example", "", time.Second)
 	n.Reload(nil)
+	n.TurnedAway("example")
 	w := httptest.NewRecorder()
 	n.Handler(false).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://127.0.0.1/metrics", http.NoBody))
 	if w.Code != http.StatusOK {

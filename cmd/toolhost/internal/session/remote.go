@@ -136,7 +136,7 @@ func (s *Session) unlike(daemon control.State, t *Settings, n Needs) string {
 		return "--carrier is for a host of this command's own"
 	}
 	unused := s.unread
-	if c := t.Config; c.File != "" && c.Digest() == daemon.Refused { // which its faults tell of
+	if c := t.Config; c.File != "" && c.Digest() == daemon.Unapplied { // which its faults tell of
 		unused, t = unread{path: c.File}, t.With(config.Default())
 	}
 	mine, err := t.Identity()

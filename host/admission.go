@@ -1,0 +1,39 @@
+package host
+
+import (
+	"github.com/toolhost/toolhost/host/audit"
+	"github.com/toolhost/toolhost/host/internal/chain"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// WithAdmission bounds how many calls are in the host at a time, whatever they wait for. A caller may
+// have as many as it leaves free: half if it is alone, and always some for one who comes later. Calls
+// that are refused are on record in one line a second and caller, see [audit.Record.Refusals].
+// Default: 0, no bound.
+func WithAdmission(calls int) Option { return func(o *options) { o.most = calls } }
+
+// Refused is a caller that is refused calls.
+type Refused = chain.Refused
+
+// Admission is what a host with [WithAdmission] has to do at one moment.
+type Admission struct {
+	// Calls are those in progress, whatever they wait for.
+	Calls int
+	// Refused are the callers of which calls were refused in the last 30 seconds because they, or
+	// all together, have too many in progress. Those refused last come first.
+	Refused []Refused
+}
+
+// Admission returns what the host has to do now. Without [WithAdmission] it is zero.
+func (h *Host) Admission() Admission {
+	return Admission{Calls: h.places.Used(), Refused: h.refusals.Now()}
+}
+
+// Refuse puts on record that a caller's call or request was turned away before it came to a session, as
+// a call that [WithAdmission] refuses is. Name is the tool's, if it is known.
+func (h *Host) Refuse(c Caller, name string, err error) {
+	h.refusals.Note(c.Name, audit.Record{
+		Event: audit.End, Tool: name, Caller: c.Name, Account: c.Account, Via: c.Via, Client: c.Client,
+		Code: tool.CodeOf(err), Message: err.Error(),
+	})
+}
