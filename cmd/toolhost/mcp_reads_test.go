@@ -60,7 +60,8 @@ func TestReadsPassTheChain(t *testing.T) {
 	if got := w.run("schema", "--for", "mcp").exits(exit.Done); strings.Contains(got.stdout, "mcp_read") || strings.Contains(got.stdout, "mcp.read") {
 		t.Errorf("models are told of %s", got.stdout)
 	}
-	for name := range ann.Tools(t.Context(), nil) {
+	for name, err := range ann.Tools(t.Context(), nil) {
+		require.NoError(t, err)
 		if strings.Contains(name.Name, "mcp") {
 			t.Errorf("a client lists %s", name.Name)
 		}
