@@ -265,6 +265,12 @@ func TestTokensCountAtOnce(t *testing.T) {
 	if e := list.Tokens[1]; len(list.Tokens) != 4 || e.Caller != "ci" || e.Used != time.Now().UTC().Format(time.DateOnly) || list.Tokens[2].Used != "" {
 		t.Errorf("the tokens are %+v", list.Tokens)
 	}
+	// Who came in is on record once, and so are tokens that do not count.
+	status("th_wrong")
+	logins := w.bare("audit", "search", "--kind", "admin", "login", "--json").exits(0).stdout
+	if n := strings.Count(logins, `"object":"`+list.Tokens[1].ID+`","caller":"ci"`); n != 1 || !strings.Contains(logins, `"code":"permission_denied"`) {
+		t.Errorf("%d logins of ci are on record, of\n%s", n, logins)
+	}
 	// A stream that stays open ends with its token; that of the same caller's other one does not.
 	stream := func(token string) (ended chan struct{}) {
 		answer, _ := f.ask("POST", "/mcp", hello, header{"Authorization": "Bearer " + token})

@@ -14,6 +14,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/token"
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -57,7 +58,7 @@ func openFront(s *session.Session, o Options) (*front, error) {
 		return m
 	}
 	f.http, err = mcphttp.New(mcphttp.Options{
-		Settings: mcp, Tokens: f.tokens, Log: log.Named("mcp"), Refused: f.refused,
+		Settings: mcp, Tokens: f.tokens, Log: log.Named("mcp"), Refused: f.refused, Login: f.login,
 		CallerOf: func(subject string) (string, bool) { return setup.OfSubject(current(), subject) },
 	})
 	if err != nil {
@@ -109,6 +110,21 @@ func (f *front) refused(caller, name, reason string, why error) {
 	if caller != "" {
 		d.local.Host.Refuse(host.Caller{Name: caller, Via: viaMCP}, name, tool.Errorf(tool.CodeResourceExhausted, "%w", why))
 	}
+}
+
+// login puts on record who came in, and whose token did not count.
+func (f *front) login(caller, id, from string, requests int, why error) {
+	d := f.daemon.Load()
+	if d == nil {
+		return
+	}
+	r := audit.Record{Action: "login", Object: id, Caller: caller, Via: viaMCP, Message: "from " + from}
+	if why == nil {
+		d.Record(r, nil)
+		return
+	}
+	r.Refusals = requests
+	d.Record(r, tool.Errorf(tool.CodePermissionDenied, "%w", why))
 }
 
 // say tells the operator how clients come in.

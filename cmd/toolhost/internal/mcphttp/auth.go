@@ -19,6 +19,7 @@ import (
 // identity is who sent a request.
 type identity struct {
 	caller  string
+	id      string      // of the token, or its subject
 	expires time.Time   // of the token; zero: it does not
 	counts  func() bool // the token counts still
 }
@@ -40,6 +41,9 @@ func (s *Server) authenticated(next http.Handler) http.Handler {
 		if err != nil {
 			s.refuseCaller(w, r, err, missing)
 			return
+		}
+		if s.logins.first(by.caller + " " + by.id) {
+			s.options.Login(by.caller, by.id, r.RemoteAddr, 1, nil)
 		}
 		r = r.WithContext(context.WithValue(r.Context(), identityKey{}, by))
 		admitted.ServeHTTP(w, r)
@@ -92,11 +96,8 @@ func (s *Server) identify(ctx context.Context, text string, missing bool) (ident
 	who, err := issuer.verify(ctx, text)
 	if err != nil {
 		if errors.Is(err, errUnavailable) {
-			if n := s.unchecked.count(); n > 0 {
-				s.options.Log.Warn("tokens of the issuer cannot be checked", "issuer", issuer.settings.Issuer, "error", err, "tokens", n)
-			}
 			return identity{}, refusal{
-				status: http.StatusServiceUnavailable, code: "temporarily_unavailable", retry: issuerPause,
+				status: http.StatusServiceUnavailable, code: "temporarily_unavailable", retry: issuerPause, cause: err,
 				text: "the token cannot be checked now, as its issuer does not answer: try again",
 			}
 		}
@@ -110,7 +111,7 @@ func (s *Server) identify(ctx context.Context, text string, missing bool) (ident
 			text: "the token is valid, and its subject is not a caller of this server: the operator can add it to callers in the configuration",
 		}
 	}
-	return identity{caller, who.expires, func() bool {
+	return identity{caller, who.subject, who.expires, func() bool {
 		now, ok := s.options.CallerOf(who.subject)
 		return ok && now == caller && s.issuers.of(s.options.Settings().OIDC) == issuer
 	}}, nil
@@ -120,7 +121,7 @@ func (s *Server) ofToken(text string) (identity, error) {
 	one, err := s.options.Tokens.Check(text)
 	switch {
 	case err == nil:
-		return identity{one.Caller, one.Expires, func() bool { return s.options.Tokens.Counts(one.ID) }}, nil
+		return identity{one.Caller, one.ID, one.Expires, func() bool { return s.options.Tokens.Counts(one.ID) }}, nil
 	case errors.Is(err, token.ErrUnknown), errors.Is(err, token.ErrExpired):
 		return identity{}, invalidToken(err.Error())
 	}
@@ -195,22 +196,4 @@ func (f *failures) forget() {
 	if f.of == nil || len(f.of) >= maxAddresses {
 		f.of = map[netip.Prefix]*rate.Limiter{}
 	}
-}
-
-// minutely counts what strangers can have as often as they like, and the log once a minute.
-type minutely struct {
-	mu   sync.Mutex
-	next time.Time
-	n    int
-}
-
-// count counts one, and returns how many there were since the last line if it is time for another; else 0.
-func (m *minutely) count() (n int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.n++
-	if now := time.Now(); now.After(m.next) {
-		n, m.n, m.next = m.n, 0, now.Add(time.Minute)
-	}
-	return n
 }

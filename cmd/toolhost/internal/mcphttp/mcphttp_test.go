@@ -106,7 +106,7 @@ func serverWith(t *testing.T, settings *config.MCP, log hclog.Logger) (*httptest
 	tokens := token.NewChecker(store)
 	t.Cleanup(tokens.Close)
 	s := require.Must(New(Options{
-		Settings: func() config.MCP { return *settings }, Tokens: tokens, Log: log, Refused: func(string, string, string, error) {},
+		Settings: func() config.MCP { return *settings }, Tokens: tokens, Log: log, Refused: func(string, string, string, error) {}, Login: func(string, string, string, int, error) {},
 		CallerOf: func(subject string) (string, bool) { return "ann", subject == "ann@login" },
 	}))(t)
 	s.Ready(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

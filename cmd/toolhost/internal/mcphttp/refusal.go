@@ -15,6 +15,7 @@ type refusal struct {
 	code   string // as in RFC 6750, where it has one
 	text   string
 	retry  time.Duration // when to try again; 0: that is not known
+	cause  error         // for the log; nil: the text says it
 }
 
 // Error implements error.
@@ -37,31 +38,72 @@ func refuse(w http.ResponseWriter, r refusal) {
 func (s *Server) turnAway(w http.ResponseWriter, r *http.Request, why refusal) {
 	by, known := r.Context().Value(identityKey{}).(identity)
 	if !known {
-		if n := s.nameless.count(); n > 0 {
-			s.options.Log.Warn("requests without a caller were turned away", "requests", n, "from", r.RemoteAddr, "reason", why.text)
+		if n := s.nameless.count(why.code); n > 0 {
+			told := []any{"requests", n, "from", r.RemoteAddr, "reason", why.text}
+			if why.cause != nil {
+				told = append(told, "error", why.cause)
+			}
+			s.options.Log.Warn("requests without a caller were turned away", told...)
+			if why.wrongToken() {
+				s.options.Login("", "", r.RemoteAddr, n, why)
+			}
 		}
 	}
 	s.options.Refused(by.caller, r.Header.Get("Mcp-Name"), why.code, why)
 	refuse(w, why)
 }
 
-// nameless counts the requests that come from no caller.
+// wrongToken reports whether the request had a token, and one that does not count.
+func (r refusal) wrongToken() bool {
+	return r.code == "invalid_token" || r.code == "unknown_caller" || r.code == "slow_down"
+}
+
+// nameless counts the requests that come from no caller, by the code of their refusal.
 type nameless struct {
-	mu    sync.Mutex
+	mu sync.Mutex
+	of map[string]untold
+}
+
+type untold struct {
 	since time.Time // the last line
 	n     int
 }
 
 // count counts one, and returns how many the log is to be told of; 0: none now.
-func (c *nameless) count() (tell int) {
+func (c *nameless) count(code string) (tell int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.n++; time.Since(c.since) < time.Minute {
-		return 0
+	if c.of == nil {
+		c.of = map[string]untold{}
 	}
-	tell = c.n
-	c.n, c.since = 0, time.Now()
+	one := c.of[code]
+	if one.n++; time.Since(one.since) >= time.Minute {
+		tell, one = one.n, untold{since: time.Now()}
+	}
+	c.of[code] = one
 	return tell
+}
+
+// logins are when the tokens that count had a login put on record.
+type logins struct {
+	mu sync.Mutex
+	at map[string]time.Time
+}
+
+const maxLogins = 4096
+
+// first reports whether a token is one that had none in the last hour.
+func (l *logins) first(token string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if time.Since(l.at[token]) < time.Hour {
+		return false
+	}
+	if l.at == nil || len(l.at) >= maxLogins {
+		l.at = map[string]time.Time{}
+	}
+	l.at[token] = time.Now()
+	return true
 }
 
 // challenge says how to come in. Missing says that the request has no token at all, for which

@@ -50,19 +50,22 @@ type Options struct {
 	// Refused is told of each request that was turned away: of a caller, empty if it has none, by a tool's
 	// name as the request says it, and why, with a word for the reason.
 	Refused func(caller, tool, reason string, why error)
-	Log     hclog.Logger
+	// Login is told of a caller's first request with a token, by its ID or subject, in an hour, and once a
+	// minute and reason of the requests whose tokens do not count: from where the last came, and how many.
+	Login func(caller, token, from string, requests int, why error)
+	Log   hclog.Logger
 }
 
 // Server answers MCP clients.
 type Server struct {
-	options   Options
-	http      *http.Server
-	cert      *certificate // nil: no TLS
-	failures  failures
-	unchecked minutely // tokens of an issuer that does not answer
-	nameless  nameless
-	issuers   issuers
-	requests  requests
+	options  Options
+	http     *http.Server
+	cert     *certificate // nil: no TLS
+	failures failures
+	nameless nameless
+	logins   logins
+	issuers  issuers
+	requests requests
 	// mcp answers callers; nil: the tools are not ready, or not any more.
 	mcp      atomic.Pointer[http.Handler]
 	listener atomic.Pointer[crowd.Listener]
