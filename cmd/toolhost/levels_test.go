@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
@@ -38,7 +37,7 @@ func TestLevelsStandForDefinitions(t *testing.T) {
 	run("plugins", "enable", "files").exits(exit.Done).prints("accepted for files: "+change+", which stays safe", "enabled files")
 	run(call...).exits(exit.Done).prints("x")
 
-	s := w.serve("--config", w.config())
+	w.serve("--config", w.config())
 	describe("Repeats a text, and more.")
 	run("plugins", "restart", "files").exits(exit.Done)
 	if o := run(call...); o.status == exit.Done {
@@ -52,5 +51,4 @@ func TestLevelsStandForDefinitions(t *testing.T) {
 	if o := run("status"); strings.Contains(o.stdout, "toolhost plugins enable files") {
 		t.Errorf("status still says: %s", o.stdout)
 	}
-	require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
 }
