@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -332,9 +333,12 @@ func showProposals(to *output.Writer, one imported) {
 		to.Printf("  its tools are not known, so all are dangerous: %s\n", sanitize.Line(one.Problem, 0))
 		return
 	}
-	t := output.Table{{"  TOOL", "PROPOSED", "ANNOTATIONS", "DESCRIPTION"}}
+	t := output.Table{{"  TOOL", "PROPOSED", "ANNOTATIONS"}}
+	descriptions := map[string]string{}
 	for _, p := range one.Tools {
-		t.Add("  "+p.Tool, p.Safety.String(), output.OrDash(strings.Join(p.Annotations, ", ")), sanitize.Line(p.Description, 0))
+		t.Add("  "+p.Tool, p.Safety.String(), output.OrDash(strings.Join(p.Annotations, ", ")))
+		descriptions[p.Tool] = p.Description
 	}
 	to.Table(t)
+	printDescriptions(to, descriptions, slices.Sorted(maps.Keys(descriptions)))
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/internal/suspect"
 )
 
 func newPluginsShowCommand(s *session.Session) *cobra.Command {
@@ -72,11 +74,14 @@ func showPlugin(ctx context.Context, s *session.Session, b session.Backend, name
 			}
 		}
 	}
+	descriptions, all := map[string]string{}, []string{}
 	for _, t := range tools {
+		all = append(all, t.Name)
 		if t.Owner != name {
 			continue
 		}
 		p.ToolNames = append(p.ToolNames, t.Name)
+		descriptions[t.Name] = t.Description
 		warnings, err := warningsOf(ctx, b, t)
 		if err != nil {
 			return err
@@ -100,7 +105,17 @@ func showPlugin(ctx context.Context, s *session.Session, b session.Backend, name
 	printSandbox(s.Out, p.Sandbox)
 	s.Out.Failures(p.Faults)
 	printList(s.Out, "not checked, so the tools have to", p.Warnings)
+	printDescriptions(s.Out, descriptions, all)
 	return nil
+}
+
+// printDescriptions prints what tools say of themselves, whole, with marks at what may be meant for models
+// alone. All are the names of the tools that there are.
+func printDescriptions(w *output.Writer, of map[string]string, all []string) {
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		text := suspect.Mark(of[name], name, all)
+		w.Printf("\n%s\n%s\n", sanitize.Line(name, 0), output.Indent(w.Wrapped(sanitize.Text(text), 2), "  "))
+	}
 }
 
 // warningsOf returns what is not checked of a tool's schemas. To find out takes compiling

@@ -15,7 +15,7 @@ import (
 // Proposal is the level that a tool's annotations suggest.
 type Proposal struct {
 	Tool        string      `json:"tool"`
-	Description string      `json:"description"` // its first line
+	Description string      `json:"description"`
 	Annotations []string    `json:"annotations"` // what the server claims
 	Safety      tool.Safety `json:"proposed"`
 	Idempotent  bool        `json:"idempotent"`
@@ -28,8 +28,7 @@ func Propose(tools []tool.Definition, claims map[string]mcp.ToolAnnotations) []P
 	out := []Proposal{}
 	for _, d := range tools {
 		a, ok := claims[d.Name]
-		p := Proposal{Tool: d.Name, Safety: tool.Dangerous, Annotations: []string{}}
-		p.Description, _, _ = strings.Cut(strings.TrimSpace(d.Description), "\n")
+		p := Proposal{Tool: d.Name, Safety: tool.Dangerous, Annotations: []string{}, Description: strings.TrimSpace(d.Description)}
 		if ok {
 			p.Safety, p.Annotations = mcpclient.Proposed(&a), claimed(a)
 			p.Idempotent = p.Safety < tool.Dangerous && (a.IdempotentHint || a.ReadOnlyHint)

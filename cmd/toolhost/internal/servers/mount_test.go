@@ -97,7 +97,7 @@ func TestPropose(t *testing.T) {
 	}
 	want := []string{
 		"s.none dangerous false [] ", "s.open cautious true [read-only open world] ", "s.r safe true [read-only] ",
-		"s.w cautious true [not destructive idempotent] Writes.",
+		"s.w cautious true [not destructive idempotent] Writes.\nMore.",
 	}
 	if !slices.Equal(text, want) {
 		t.Errorf("%q", text)
