@@ -22,7 +22,7 @@ var (
 	word = lazy.Regexp(`[A-Za-z0-9_.-]+`)
 )
 
-// Mark returns a description whole, with marks in brackets: how many blanks there are where there are many,
+// Mark returns a description whole, with marks in brackets: how many blanks there are if there are many,
 // what looks encoded, what names a file of secrets, and which other tools it names, of all that there are.
 func Mark(text, tool string, tools []string) string {
 	text = blanks().ReplaceAllStringFunc(strings.TrimSpace(text), func(s string) string {

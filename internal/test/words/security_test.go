@@ -18,18 +18,26 @@ import (
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
-// The tests that SECURITY.md names for each guarantee exist: each alternative of a pattern selects one
+// The tests that SECURITY.md names for each guarantee, and docs/attacks.md for each attack, exist: each alternative of a pattern selects one
 // in each of its packages.
 func TestSecurityNamesTests(t *testing.T) {
 	t.Parallel()
-	text := require.Must(os.ReadFile("../../../SECURITY.md"))(t)
-	_, table, _ := strings.Cut(string(text), "| shown by |\n|---|---|---|\n")
-	table, _, _ = strings.Cut(table, "\n\n")
-	rows := strings.Split(table, "\n")
-	if len(rows) < 30 {
-		t.Fatalf("the table of guarantees has %d rows", len(rows))
-	}
 	packages := map[string][]string{}
+	for page, least := range map[string]int{"SECURITY.md": 30, "docs/attacks.md": 20} {
+		testNamed(t, page, least, packages)
+	}
+}
+
+func testNamed(t *testing.T, page string, least int, packages map[string][]string) {
+	t.Helper()
+	text := require.Must(os.ReadFile("../../../" + page))(t)
+	_, table, _ := strings.Cut(string(text), "| shown by |\n|---|---|---|")
+	_, table, _ = strings.Cut(table, "\n")
+	table, _, _ = strings.Cut(strings.TrimSuffix(table, "\n"), "\n\n")
+	rows := strings.Split(table, "\n")
+	if len(rows) < least {
+		t.Fatalf("the table of %s has %d rows", page, len(rows))
+	}
 	for _, row := range rows {
 		cell := row[strings.LastIndex(strings.TrimSuffix(row, " |"), " | ")+1:]
 		for _, fault := range faultsOf(cell, func(name string) []string {
@@ -38,7 +46,7 @@ func TestSecurityNamesTests(t *testing.T) {
 			}
 			return packages[name]
 		}) {
-			t.Errorf("SECURITY.md: %s, in the row %.60s…", fault, row)
+			t.Errorf("%s: %s, in the row %.60s…", page, fault, row)
 		}
 	}
 }
