@@ -17,6 +17,7 @@ import (
 	"github.com/toolhost/toolhost/host/internal/checked"
 	"github.com/toolhost/toolhost/host/internal/roster"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/schema"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -220,6 +221,11 @@ func (c *compiler) check(from *origin, d *tool.Definition) (*entry, error) {
 		def.Timeout = e.limited(def.Timeout)
 		if e.changed = c.changed(e); e.changed != nil {
 			def.Safety = tool.Dangerous
+			if e.override.Approval == policy.AllowAll {
+				asked := *e.override
+				asked.Approval = policy.BySafety
+				e.override = &asked
+			}
 		}
 		if len(def.InputSchema) == 0 {
 			def.InputSchema = noArguments()

@@ -78,8 +78,13 @@ type compiled struct {
 // Name returns the tool's name in the registry.
 func (e *entry) Name() string { return e.def.Name }
 
-// Given implements [roster.Entry].
-func (e *entry) Given() (*tool.Definition, tool.Safety) { return e.source, e.override.Safety }
+// Given implements [roster.Entry]. What runs without a question is as good as safe.
+func (e *entry) Given() (*tool.Definition, tool.Safety) {
+	if e.override.Approval == policy.AllowAll {
+		return e.source, tool.Safe
+	}
+	return e.source, e.override.Safety
+}
 
 // ClaimedName returns the name that the tool's owner gave it.
 func (e *entry) ClaimedName() string { return e.source.Name }

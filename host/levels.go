@@ -29,7 +29,7 @@ func (c *compiler) changed(e *entry) *plugin.ChangedTool {
 func (h *Host) keepLevels() {
 	byOwner := map[string][]roster.Entry{}
 	for _, e := range h.registry.read().sorted {
-		if e.given != nil && e.override.Safety != tool.Unset {
+		if _, level := e.Given(); e.given != nil && level != tool.Unset {
 			byOwner[e.owner] = append(byOwner[e.owner], e)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -15,8 +16,17 @@ import (
 // too: a changed tool is dangerous until AcceptLevels. One that claims no more than the level stays.
 func TestLevelsStandForDefinitions(t *testing.T) {
 	t.Parallel()
+	for name, given := range map[string]host.Override{"a level": {Safety: tool.Safe}, "approval": {Approval: policy.AllowAll}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testLevelStands(t, map[string]host.Override{"versioned.count": given})
+		})
+	}
+}
+
+func testLevelStands(t *testing.T, safe map[string]host.Override) {
+	t.Helper()
 	dir := t.TempDir()
-	safe := map[string]host.Override{"versioned.count": {Safety: tool.Safe}}
 	opts := []host.Option{host.WithState(filepath.Join(t.TempDir(), "toolhost")), host.WithRoot(t.TempDir())}
 	call := func(h *host.Host, want tool.Code, changed int) {
 		t.Helper()

@@ -10,7 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/host/internal/chain"
-	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/internal/mcpjson"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -68,37 +68,9 @@ func (l *link) plain(question any) error {
 	if err != nil {
 		return l.unreadable(err)
 	}
-	var v any
-	if err := json.Unmarshal(text, &v); err != nil {
-		return l.unreadable(err)
-	}
-	if r, found := hiddenIn(v); found {
+	if r, found := mcpjson.Hidden(text); found {
 		return tool.Errorf(tool.CodeInvalidResult, "a question of the MCP server %s has a character that does not show, %U",
 			l.u.config.Name, r).Of("", l.u.config.Name)
 	}
 	return nil
-}
-
-// hiddenIn finds what [sanitize.Hidden] does in the texts of a JSON value, names too.
-func hiddenIn(v any) (r rune, found bool) {
-	switch v := v.(type) {
-	case string:
-		return sanitize.Hidden(strings.ReplaceAll(v, "\r\n", "\n"))
-	case []any:
-		for _, one := range v {
-			if r, found = hiddenIn(one); found {
-				return r, true
-			}
-		}
-	case map[string]any:
-		for name, one := range v {
-			if r, found = sanitize.Hidden(name); found {
-				return r, true
-			}
-			if r, found = hiddenIn(one); found {
-				return r, true
-			}
-		}
-	}
-	return 0, false
 }
