@@ -79,7 +79,7 @@ func (l *link) failure(ctx context.Context, call tool.Call, err error) error {
 	switch {
 	case errors.As(err, &already):
 		return already
-	case errors.Is(err, mcpline.ErrTooLong) && !l.lost():
+	case errors.Is(err, mcpline.ErrSkipped):
 		out.Code, out.Message = tool.CodeResourceExhausted, name+": its result is not taken: "+mcpline.ErrTooLong.Error()
 		out.Hint = "ask for less at once"
 	case ctx.Err() != nil:

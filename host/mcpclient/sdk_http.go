@@ -204,8 +204,8 @@ func (b *tapBody) event() ([]byte, error) {
 	kind, size := "", 0
 	for line := []byte{' '}; len(line) > 0 && err == nil; {
 		line, err = mcpline.ReadLine(b.in)
-		if size += len(line); size > mcpline.MaxMessage {
-			return nil, mcpline.ErrTooLong
+		if size += len(line); size > mcpline.MaxMessage || errors.Is(err, mcpline.ErrTooLong) { // of this answer alone
+			return nil, mcpline.ErrSkipped
 		}
 		name, value, _ := bytes.Cut(line, []byte(":"))
 		switch string(name) {

@@ -23,7 +23,7 @@ type Conn struct {
 	// reports whether they are handed on; an error ends the connection. Default: a line that has
 	// none ends it.
 	Check func(line []byte, messages []jsonrpc.Message, err error) (bool, error)
-	// Skips has an answer that is too long read to its end, and handed on with [ErrTooLong] in place of
+	// Skips has an answer that is too long read to its end, and handed on with [ErrSkipped] in place of
 	// what it has, so that it ends one call and not the connection. Default: it ends the connection.
 	Skips bool
 
@@ -60,8 +60,12 @@ const bufferSize = 16 << 10
 // MaxMessage bounds a message, in bytes.
 const MaxMessage = 16 << 20
 
-// ErrTooLong is the error of a line that is too long to be a message.
-var ErrTooLong = fmt.Errorf("it sent a message of more than %d MiB", MaxMessage>>20)
+// ErrTooLong is the error of a line that is too long to be a message, after which nothing is read, and
+// ErrSkipped that of the request whose answer it is, after which the next line is.
+var (
+	ErrTooLong = fmt.Errorf("it sent a message of more than %d MiB", MaxMessage>>20)
+	ErrSkipped = fmt.Errorf("%w", ErrTooLong)
+)
 
 // Read implements [mcp.Connection].
 func (c *Conn) Read(ctx context.Context) (jsonrpc.Message, error) {

@@ -33,7 +33,7 @@ func (c *Conn) skip(begun []byte) error {
 	var value any
 	if json.Unmarshal(m.id, &value) == nil && !m.method {
 		if id, err := jsonrpc.MakeID(value); err == nil && id.IsValid() {
-			c.read = []jsonrpc.Message{&jsonrpc.Response{ID: id, Error: ErrTooLong}}
+			c.read = []jsonrpc.Message{&jsonrpc.Response{ID: id, Error: ErrSkipped}}
 			return nil
 		}
 	}
