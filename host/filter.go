@@ -22,8 +22,6 @@ type Filter struct {
 	Search string
 	// Without leaves out the tools that came with an owner, see [Tool.Owner]. Empty: none.
 	Without string
-	// Disabled selects those that the operator has disabled as well ([Override.Disabled]).
-	Disabled bool
 }
 
 func (f Filter) match(d *tool.Definition) bool {
@@ -59,7 +57,7 @@ func (c *choices) of(f Filter, sorted []*entry) []*entry {
 	if f.MaxSafety == tool.Unset && len(f.Categories) == 0 && f.Search == "" && f.Without == "" {
 		return sorted
 	}
-	key := fmt.Sprintf("%d %q %q %q %t", f.MaxSafety, f.Categories, f.Search, f.Without, f.Disabled)
+	key := fmt.Sprintf("%d %q %q %q", f.MaxSafety, f.Categories, f.Search, f.Without)
 	known := c.set.Load()
 	if known != nil {
 		if chosen, ok := (*known)[key]; ok {

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"iter"
 
 	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -91,11 +92,7 @@ func (h *Host) OwnerOf(name string) (owner string, ok bool) {
 // Tools returns the tools that pass the filter, sorted by name. The caller owns them.
 func (h *Host) Tools(f Filter) []Tool {
 	now := h.registry.read()
-	all := now.listed
-	if f.Disabled {
-		all = now.sorted
-	}
-	chosen := now.chosen.of(f, all)
+	chosen := now.chosen.of(f, now.listed)
 	out := make([]Tool, len(chosen))
 	for i, e := range chosen {
 		out[i] = e.tool()
@@ -111,6 +108,19 @@ func (h *Host) Names() []string {
 		out[i] = e.def.Name
 	}
 	return out
+}
+
+// Claims yields the name that its owner gave each tool, and the one that callers see, also of tools that the
+// operator has disabled.
+func (h *Host) Claims() iter.Seq2[string, string] {
+	all := h.registry.read().sorted
+	return func(yield func(claimed, seen string) bool) {
+		for _, e := range all {
+			if !yield(e.source.Name, e.def.Name) {
+				return
+			}
+		}
+	}
 }
 
 // Len returns the number of tools.

@@ -52,9 +52,24 @@ func signAnchor(ctx context.Context, words *passwords, m audit.Mark, keyFile, fi
 		err = safefile.Create(signatureFile(file), signature, 0o644)
 	}
 	if errors.Is(err, fs.ErrExist) {
-		return exit.Usage("there is a file already: "+sanitize.Text(file)+" or "+sanitize.Text(signatureFile(file)), "name another one: a proof is kept")
+		return exit.Usage("there is a file already: "+sanitize.Text(file)+" or "+sanitize.Text(signatureFile(file)),
+			"name another one: a proof is kept")
 	}
 	return err
+}
+
+// readAtMost reads a file that others sent.
+func readAtMost(file string) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	text, err := io.ReadAll(io.LimitReader(f, maxAnchor+1))
+	if err == nil && len(text) > maxAnchor {
+		err = fmt.Errorf("%s has more than %d bytes", sanitize.Text(file), maxAnchor)
+	}
+	return text, err
 }
 
 // readAnchor returns the line that an anchor is of, if it is signed with the key, which is given as a file or as
@@ -62,23 +77,24 @@ func signAnchor(ctx context.Context, words *passwords, m audit.Mark, keyFile, fi
 func readAnchor(file, public string) (audit.Head, error) {
 	var key minisign.PublicKey
 	text := []byte(public)
-	if named, err := os.ReadFile(public); err == nil {
+	if named, err := readAtMost(public); err == nil {
 		text = named
 	}
 	if err := key.UnmarshalText(bytes.TrimSpace(text)); err != nil {
-		return audit.Head{}, exit.Usage("--key "+sanitize.Quote(public, 80)+" is not a public key of minisign", "give the .pub file, or the line in it that begins with RW")
+		return audit.Head{}, exit.Usage("--key "+sanitize.Quote(public, 80)+" is not a public key of minisign",
+			"give the .pub file, or the line in it that begins with RW")
 	}
-	content, err := os.ReadFile(file)
+	content, err := readAtMost(file)
 	if err != nil {
 		return audit.Head{}, exit.With(exit.BadUsage, err)
 	}
-	signature, err := os.ReadFile(signatureFile(file))
+	signature, err := readAtMost(signatureFile(file))
 	if err != nil {
 		return audit.Head{}, exit.With(exit.BadUsage, err)
 	}
 	var a anchor
 	switch {
-	case len(content) > maxAnchor || len(signature) > maxAnchor || !minisign.Verify(key, content, signature):
+	case !minisign.Verify(key, content, signature):
 		return audit.Head{}, exit.With(exit.Failed, fmt.Errorf("%s is not signed with this key", sanitize.Text(file)))
 	case json.Unmarshal(content, &a) != nil || a.Seq == 0 || !expectedHash().MatchString(a.Hash):
 		return audit.Head{}, exit.With(exit.Failed, fmt.Errorf("%s is signed, and names no line of an audit log", sanitize.Text(file)))

@@ -118,7 +118,8 @@ func (c *auditVerify) acceptBreak(ctx context.Context) error {
 	case err != nil:
 		return unreadable(err)
 	case b == nil || b.Seq != c.accept:
-		return exit.Usage(fmt.Sprintf("there is no break before line %d that could be accepted", c.accept), "toolhost audit verify says where the first one is")
+		return exit.Usage(fmt.Sprintf("there is no break before line %d that could be accepted", c.accept),
+			"toolhost audit verify says where the first one is")
 	default:
 		c.s.Did("%s", b.Error())
 		return c.s.Record(audit.AcceptBreak, strconv.FormatUint(c.accept, 10), nil)

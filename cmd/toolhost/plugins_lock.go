@@ -113,7 +113,8 @@ func writeLock(ctx context.Context, s *session.Session, rules pins.Rules, yes bo
 		incomplete = exit.With(exit.Failed,
 			fmt.Errorf("the plugins are pinned, but other processes do not know that the lock is required: %w", notKept))
 	case unrecorded != nil && kept:
-		incomplete = exit.With(exit.Failed, fmt.Errorf("the plugins are pinned, but what they need, and their tools' levels, are not remembered: %w", unrecorded))
+		incomplete = exit.With(exit.Failed, fmt.Errorf(
+			"the plugins are pinned, but what they need, and their tools' levels, are not remembered: %w", unrecorded))
 	case len(failed) > 0:
 		parts := make([]string, len(failed))
 		for i, f := range failed {

@@ -64,7 +64,8 @@ func (f *Filter) match(e *Entry) bool {
 	}
 	has := func(s string) bool { return strings.Contains(strings.ToLower(s), strings.ToLower(f.Text)) }
 	return slices.ContainsFunc([]string{
-		e.Action, e.Object, e.Tool, e.Message, string(e.Input), string(e.AskedInput), e.Plugin, e.Caller, e.Account, e.Via, e.Client, e.Session, e.Call, e.Approver, string(e.Code), e.Decision,
+		e.Action, e.Object, e.Tool, e.Message,
+		string(e.Input), string(e.AskedInput), e.Plugin, e.Caller, e.Account, e.Via, e.Client, e.Session, e.Call, e.Approver, string(e.Code), e.Decision,
 	}, has)
 }
 

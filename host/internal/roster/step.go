@@ -29,7 +29,7 @@ func (st step) impatience() impatience {
 
 // Sync brings the plugins in line with the directories, as host.Host.Sync says.
 func (r *Roster) Sync(ctx context.Context, dirs ...string) error {
-	steps, faults := r.plan(dirs, true)
+	steps, faults := r.plan(dirs, onSync)
 	r.forgetFaults(dirs, faults)
 	r.reread()
 	err := r.applyAll(ctx, steps, append(faults, r.pinFaults(dirs)...))
@@ -39,7 +39,7 @@ func (r *Roster) Sync(ctx context.Context, dirs ...string) error {
 // Refresh is Sync without an operator's word: what is new or has changed inside the
 // workspace is held, and what was tried in vain is not tried again.
 func (r *Roster) Refresh(ctx context.Context, dirs ...string) error {
-	steps, faults := r.plan(dirs, false)
+	steps, faults := r.plan(dirs, onRefresh)
 	for i := range steps {
 		steps[i].unasked = true
 	}
@@ -48,7 +48,7 @@ func (r *Roster) Refresh(ctx context.Context, dirs ...string) error {
 
 // SyncPlugin is Sync for one plugin.
 func (r *Roster) SyncPlugin(ctx context.Context, name string, dirs ...string) error {
-	steps, faults := r.plan(dirs, true)
+	steps, faults := r.plan(dirs, onSync)
 	r.reread()
 	for _, st := range steps {
 		if st.owner == name {
@@ -91,9 +91,18 @@ func (r *Roster) applyAll(ctx context.Context, steps []step, faults []error) err
 	return errors.Join(append(faults, errs...)...)
 }
 
+// occasion is on what the directories are looked at.
+type occasion int
+
+const (
+	onLook    occasion = iota // files may have changed
+	onRefresh                 // settings and pins, too
+	onSync                    // the operator says so
+)
+
 // plan finds the difference between the directories and the members. What was tried in
-// vain is tried again only if again is set, or if it has changed.
-func (r *Roster) plan(dirs []string, again bool) (steps []step, faults []error) {
+// vain is tried again only by the operator's word, or if it has changed.
+func (r *Roster) plan(dirs []string, on occasion) (steps []step, faults []error) {
 	r.addDirs(dirs)
 	wanted := map[string]plugin.Candidate{}
 	unreadable := map[string]bool{}
@@ -127,8 +136,8 @@ func (r *Roster) plan(dirs []string, again bool) (steps []step, faults []error) 
 	}
 	for _, name := range order {
 		m := r.member(name)
-		if m.differs(wanted[name], again) && (again || m.now().detached != wanted[name].Path) {
-			steps = append(steps, step{owner: name, candidate: wanted[name], again: again})
+		if m.differs(wanted[name], on) && (on == onSync || m.now().detached != wanted[name].Path) {
+			steps = append(steps, step{owner: name, candidate: wanted[name], again: on == onSync})
 		}
 	}
 	return steps, faults
@@ -156,7 +165,7 @@ func HoldsDir(dirs []string, dir string) bool {
 }
 
 // differs reports whether a candidate differs from the member's source, and is to be tried.
-func (m *member) differs(c plugin.Candidate, again bool) bool {
+func (m *member) differs(c plugin.Candidate, on occasion) bool {
 	now := m.now()
 	if now.source == nil {
 		return true
@@ -164,11 +173,13 @@ func (m *member) differs(c plugin.Candidate, again bool) bool {
 	found, settings := manifest.StampOf(c.Binary()), m.roster.opts.Settings(c)
 	switch same := now.source.isAs(c, found, settings); {
 	case same && now.source.isUnusable():
-		return again || now.source.isDue()
+		return on == onSync || now.source.isDue()
+	case same && on == onLook:
+		return false
 	case same && now.source.mayRun():
 		return now.failed != nil // of another file, settings or pins, which are taken back
 	}
-	return again || now.failed == nil || now.failed.differs(found, settings)
+	return on == onSync || now.failed == nil || now.failed.differs(found, settings)
 }
 
 // applyStep does one step. What it finds has the last word, as another step may have been

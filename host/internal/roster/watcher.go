@@ -127,7 +127,7 @@ func (w *dirWatcher) finish() {
 // look begins the steps that are due, and reports whether others are due soon. Late says why
 // there are no notices; nil: there are.
 func (w *dirWatcher) look(ctx context.Context, late error) (soon bool) {
-	steps, faults := w.roster.plan(w.dirs, false)
+	steps, faults := w.roster.plan(w.dirs, onLook)
 	w.roster.releaseOthers(steps)
 	if late != nil {
 		faults = append(faults, late)

@@ -85,7 +85,8 @@ func (s *Session) Record(action, object string, outcome error) error {
 	log, _, err := s.openAudit(s.Settings(), "")
 	if log != nil {
 		uid := os.Getuid()
-		err = log.Write(Act(audit.Record{Action: action, Object: object, Caller: setup.CLI, UID: &uid, Message: strings.Join(s.did, "; ")}, outcome))
+		r := audit.Record{Action: action, Object: object, Caller: setup.CLI, UID: &uid, Message: strings.Join(s.did, "; ")}
+		err = log.Write(Act(r, outcome))
 		err = errors.Join(err, log.Close())
 	}
 	if err != nil {

@@ -74,7 +74,8 @@ func (s *Session) daemon(ctx context.Context, n Needs) (*Remote, error) {
 		return r, nil
 	case ctx.Err() != nil:
 	case named != "":
-		return nil, tool.Errorf(tool.CodeUnavailable, "this user is the caller %s of a daemon by the configuration, and cannot use it: %w", named, err).
+		return nil, tool.Errorf(tool.CodeUnavailable,
+			"this user is the caller %s of a daemon by the configuration, and cannot use it: %w", named, err).
 			Try("have the daemon started, leave out the flags that differ, or add --no-daemon to work without its grants and its record")
 	case errors.Is(err, control.ErrNoDaemon) && s.Flags.Socket == "":
 	default:

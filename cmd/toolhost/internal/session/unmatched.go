@@ -21,8 +21,7 @@ func (l *Local) Unmatched() []*tool.Error { return UnmatchedFaults(l.Loaded.Conf
 // host, as a prohibition with a typing error prohibits nothing. While tools of a plugin are not known,
 // as it is disabled or did not start, only names that are like a known one are returned.
 func Unmatched(c *config.Config, h *host.Host) []config.Problem {
-	all := h.Tools(host.Filter{Disabled: true})
-	if len(all) == 0 {
+	if h.Len() == 0 || len(c.Plugins)+len(c.Tools)+len(c.Callers)+len(c.NATS.Callers) == 0 {
 		return nil
 	}
 	u := unmatched{c: c, plugins: map[string]bool{}, claimed: map[string]bool{}, seen: map[string]bool{}}
@@ -33,8 +32,8 @@ func Unmatched(c *config.Config, h *host.Host) []config.Problem {
 		}
 	}
 	u.partly = len(u.silent) > 0 || len(c.NATS.Mount) > 0 || len(c.NATS.Peers) > 0 // other hosts come and go
-	for _, t := range all {
-		u.claimed[t.Claimed.Name], u.seen[t.Name] = true, true
+	for claimed, seen := range h.Claims() {
+		u.claimed[claimed], u.seen[seen] = true, true
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Plugins)) {
 		if !u.plugins[name] {
@@ -68,11 +67,20 @@ type unmatched struct {
 func (u *unmatched) patterns(v config.Visible, keys ...string) {
 	for key, patterns := range map[string][]string{"allow": v.Allow, "deny": v.Deny} {
 		for _, p := range patterns {
-			if !slices.ContainsFunc(slices.Collect(maps.Keys(u.seen)), func(name string) bool { return config.Match(p, name) }) {
+			if !u.matches(p) {
 				u.addTool("no tool matches "+p, p, u.seen, append(slices.Clone(keys), "tools", key)...)
 			}
 		}
 	}
+}
+
+func (u *unmatched) matches(pattern string) bool {
+	for name := range u.seen {
+		if config.Match(pattern, name) {
+			return true
+		}
+	}
+	return false
 }
 
 func (u *unmatched) addTool(message, name string, known map[string]bool, keys ...string) {
