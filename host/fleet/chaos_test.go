@@ -31,7 +31,8 @@ func TestKilledHost(t *testing.T) {
 	s, keyFile := siteWithFile(t)
 	b, c := s.start(t, keyFile, "b"), s.start(t, keyFile, "c")
 	a := join(t, s.config("a", mount("*")))
-	require.Eventually(t, "both hosts", func() bool { return len(a.Hosts()) == 3 })
+	a.shared(t, "work.once", 1, 2) // a host is known before its tools are
+	a.shared(t, "work.again", 1, 2)
 
 	var killed sync.Once
 	l := a.load(t, 32, func(i int64) bool {
