@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/toolhost/toolhost/internal/jsontree"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -19,6 +20,9 @@ type Offer struct {
 	// Notes says what is different from the tools' definitions, sorted by name. It has an
 	// entry for each tool that is not exported as it is.
 	Notes []Note `json:"notes"`
+	// Warnings says what a provider may refuse of the tools together, one line each: more of them than it takes
+	// in a request, long descriptions.
+	Warnings []string `json:"warnings,omitempty"`
 
 	restorers map[string]restorer // of tools whose arguments differ, by exported name
 }
@@ -41,9 +45,11 @@ type Note struct {
 	Renamed map[string]string `json:"renamed,omitempty"`
 }
 
-// Export returns the tools in the format f. The definitions are those that a host or a
-// session lists, with their aliases; MCP needs none. The order of tools does not change the
-// output.
+// Defined is what [Export] takes: a [tool.Definition], and what embeds one, such as a host's tool.
+type Defined interface{ Defined() tool.Definition }
+
+// Export returns the tools in the format f: those that a host or a session lists. One without an alias gets one;
+// MCP needs none. The order of tools does not change the output.
 //
 // A tool that the provider would not take as it is, is changed or left out, which the
 // notes report: providers refuse a whole request for one tool. The package comment says
@@ -52,7 +58,7 @@ type Note struct {
 // # Errors
 //
 // [tool.CodeInvalidArguments] for an unknown format, and for [Strict] in a format that has none.
-func Export(f Format, tools []tool.Definition, opts ...Option) (*Offer, error) {
+func Export[T Defined](f Format, tools []T, opts ...Option) (*Offer, error) {
 	if _, err := ParseFormat(string(f)); err != nil {
 		return nil, err
 	}
@@ -64,12 +70,13 @@ func Export(f Format, tools []tool.Definition, opts ...Option) (*Offer, error) {
 		return nil, tool.Errorf(tool.CodeInvalidArguments, "the format %s has no strict mode", f).
 			Try(fmt.Sprintf("use %s or %s, or leave it out", OpenAI, OpenAIResponses))
 	}
-	sorted := slices.SortedFunc(slices.Values(tools), func(a, b tool.Definition) int {
+	sorted := named(tools)
+	slices.SortFunc(sorted, func(a, b tool.Definition) int {
 		return cmp.Or(cmp.Compare(f.nameOf(a), f.nameOf(b)), cmp.Compare(a.Name, b.Name))
 	})
 	offer := &Offer{Notes: []Note{}, restorers: map[string]restorer{}}
 	shown := make([]any, 0, len(tools)) // not nil, which JSON encodes as null
-	aliases := f.aliases(tools)
+	aliases := f.aliases(sorted)
 	last := ""
 	for _, d := range sorted {
 		name, note := f.nameOf(d), Note{Tool: d.Name}
@@ -101,6 +108,7 @@ func Export(f Format, tools []tool.Definition, opts ...Option) (*Offer, error) {
 		}
 	}
 	slices.SortStableFunc(offer.Notes, func(a, b Note) int { return cmp.Compare(a.Tool, b.Tool) })
+	offer.Warnings = f.warnings(sorted, len(shown))
 	var list any = shown
 	if f == Gemini {
 		list = geminiTool{shown}
@@ -108,6 +116,51 @@ func Export(f Format, tools []tool.Definition, opts ...Option) (*Offer, error) {
 	var err error
 	offer.Tools, err = encode(list, "  ")
 	return offer, err
+}
+
+// named returns the definitions of tools, each with an alias.
+func named[T Defined](tools []T) []tool.Definition {
+	out, taken := make([]tool.Definition, len(tools)), map[string]bool{}
+	for i, t := range tools {
+		out[i] = t.Defined()
+		taken[out[i].Alias] = true
+	}
+	for i := range out {
+		if d := &out[i]; d.Alias == "" {
+			d.Alias = Alias(d.Name, func(alias string) bool { return taken[alias] })
+			taken[d.Alias] = true
+		}
+	}
+	return out
+}
+
+const (
+	// maxOpenAI is how many tools OpenAI takes in a request, "array too long. Expected an array with maximum length 128":
+	// https://github.com/zed-industries/zed/issues/32946
+	maxOpenAI = 128
+	// maxDescription is how many characters of a description all servers take that speak OpenAI's API. OpenAI's
+	// own bound was that until 2025.
+	maxDescription = 1024
+)
+
+// warnings returns what may be refused of all tools together.
+func (f Format) warnings(tools []tool.Definition, shown int) (out []string) {
+	if f != OpenAI && f != OpenAIResponses {
+		return nil
+	}
+	if shown > maxOpenAI {
+		out = append(out, fmt.Sprintf("there are %d tools, and OpenAI takes %d in a request", shown, maxOpenAI))
+	}
+	var long []string
+	for _, d := range tools {
+		if utf8.RuneCountInString(d.Description) > maxDescription {
+			long = append(long, d.Name)
+		}
+	}
+	if n := len(long); n > 0 {
+		out = append(out, fmt.Sprintf("descriptions of over %d characters, which some servers refuse: %d, as of %s", maxDescription, n, long[0]))
+	}
+	return out
 }
 
 // Arguments returns the arguments that a model gave for a tool as the tool's own schema

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -96,12 +98,12 @@ func TestExportKeepsTheOrderOfSchemas(t *testing.T) {
 	t.Parallel()
 	z := clock()
 	z.InputSchema = tool.Schema(`{"type":"object","title":"Z","$schema":"https://json-schema.org/draft/2020-12/schema",` +
-		`"properties":{"z":{"$schema":"kept"},"a":{}},"description":"A"}`)
+		`"properties":{"z":{"title":"kept"},"a":{}},"description":"A"}`)
 	for _, f := range llmschema.Formats() {
 		got := string(export(t, f, z))
 		last := 0
 		for _, key := range []string{
-			`"title": "Z"`, `"properties"`, `"z"`, `"$schema": "kept"`, `"a"`, `"description": "A"`,
+			`"title": "Z"`, `"properties"`, `"z"`, `"title": "kept"`, `"a"`, `"description": "A"`,
 		} {
 			i := strings.Index(got[last:], key)
 			if i < 0 {
@@ -218,7 +220,7 @@ func TestOneToolCostsNoOther(t *testing.T) {
 	if err != nil || len(offer.Notes) != 1 || offer.Notes[0].LeftOut != "another tool is exported as clock" {
 		t.Errorf("one name for two: %+v, %v", offer, err)
 	}
-	if _, err := llmschema.Export("yaml", nil); tool.CodeOf(err) != tool.CodeInvalidArguments || !strings.Contains(err.Error(), `unknown format "yaml"`) {
+	if _, err := llmschema.Export[tool.Definition]("yaml", nil); tool.CodeOf(err) != tool.CodeInvalidArguments || !strings.Contains(err.Error(), `unknown format "yaml"`) {
 		t.Errorf("an unknown format: %v", err)
 	}
 }
@@ -239,4 +241,35 @@ func parse(t *testing.T, text []byte) any {
 		t.Fatalf("%v in\n%s", err, text)
 	}
 	return v
+}
+
+// Tools are exported as a host lists them, or as they were defined.
+func TestExportOfTools(t *testing.T) {
+	t.Parallel()
+	list := []tool.Tool{{Definition: tool.Definition{Name: "a.b", Description: "A.", Safety: tool.Safe}}, {Definition: tool.Definition{Name: "a_b", Alias: "a_b"}}}
+	offer := require.Must(llmschema.Export(llmschema.Anthropic, list))(t)
+	var tools []struct{ Name string }
+	require.NoError(t, json.Unmarshal(offer.Tools, &tools))
+	if len(tools) != 2 || tools[0].Name == tools[1].Name || len(offer.Notes) > 2 {
+		t.Errorf("%s %+v", offer.Tools, offer.Notes)
+	}
+}
+
+func TestExportWarns(t *testing.T) {
+	t.Parallel()
+	list := make([]tool.Definition, 129)
+	for i := range list {
+		list[i] = tool.Definition{Name: "t" + strconv.Itoa(i), Description: strings.Repeat("é", 1024)}
+	}
+	list[7].Description += "!"
+	want := []string{
+		"there are 129 tools, and OpenAI takes 128 in a request",
+		"descriptions of over 1024 characters, which some servers refuse: 1, as of t7",
+	}
+	if got := require.Must(llmschema.Export(llmschema.OpenAI, list))(t).Warnings; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+	if got := require.Must(llmschema.Export(llmschema.OpenAI, list[8:]))(t).Warnings; got != nil {
+		t.Errorf("%q", got)
+	}
 }

@@ -2,6 +2,7 @@ package llmschema
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -36,11 +37,13 @@ var rules = map[Format][]rule{
 		noErrorTexts,
 	},
 	Gemini: {
-		// https://ai.google.dev/api/caching#FunctionDeclaration lists the keywords of
-		// JSON Schema 2020-12 that parametersJsonSchema takes: no allOf, no const.
 		draft2020,
 		flatRoot,
 		constAsEnum,
+		noErrorTexts,
+		// At every depth: see geminiKeywords. "enum" is for strings and numbers: the same page;
+		// https://github.com/nicobailon/pi-subagents/issues/1950
+		geminiOnly,
 		// "If $ref is set on a sub-schema, no other properties, except for than those
 		// starting as a $, may be set": the same page;
 		// https://github.com/su-kaka/gcli2api/pull/374
@@ -49,7 +52,6 @@ var rules = map[Format][]rule{
 		// https://github.com/cline/cline/issues/7339
 		arrayItems,
 		objectRoot,
-		noErrorTexts,
 	},
 	MCP: {
 		// "Schemas without an explicit $schema field default to JSON Schema 2020-12",
@@ -72,6 +74,9 @@ var openAIRules = []rule{
 	// https://github.com/sigoden/aichat/pull/1049,
 	// https://github.com/AnswerDotAI/fastcore/issues/798
 	arrayItems,
+	// "regex lookaround is not supported. Found at $.properties.fileKey.pattern":
+	// https://github.com/cline/cline/issues/12205, https://github.com/Dokploy/mcp/issues/45
+	noLookaround,
 	// "object schema missing properties":
 	// https://community.openai.com/t/function-calling-with-no-parameters/265650
 	objectRoot,
@@ -199,12 +204,32 @@ func refAlone(r *rewrite) error {
 	jsontree.Walk(r.root, func(s *jsontree.Object) {
 		ref := s.Get("$ref")
 		neighbours := slices.ContainsFunc(s.Members, func(m jsontree.Member) bool { return !strings.HasPrefix(m.Name, "$") })
-		if ref == nil || !neighbours || s.Has("anyOf") {
+		if ref == nil || !neighbours {
 			return
+		}
+		if s.Drop("anyOf") {
+			r.lose("the forms beside a reference")
 		}
 		s.Rename("$ref", "anyOf")
 		s.Set("anyOf", []any{jsontree.Of("$ref", ref)})
 		r.rewrote("references stand alone")
+	})
+	return nil
+}
+
+// lookaround finds (?=, (?!, (?<= and (?<! in a pattern. One in a class of characters is found, too.
+var lookaround = regexp.MustCompile(`(?:^|[^\\])(?:\\\\)*\(\?<?[=!]`)
+
+// noLookaround leaves out the patterns that look ahead or behind.
+func noLookaround(r *rewrite) error {
+	jsontree.Walk(r.root, func(s *jsontree.Object) {
+		if lookaround.MatchString(s.Text("pattern")) {
+			s.Drop("pattern")
+			r.lose("a pattern with lookaround")
+		}
+		if names := s.Object("patternProperties"); names != nil && names.DropFunc(lookaround.MatchString) {
+			r.lose("names of a pattern with lookaround")
+		}
 	})
 	return nil
 }

@@ -130,7 +130,7 @@ func TestStrictArguments(t *testing.T) {
 func TestStrictElsewhere(t *testing.T) {
 	t.Parallel()
 	for _, f := range []Format{Anthropic, Gemini, MCP} {
-		if _, err := Export(f, nil, Strict()); tool.CodeOf(err) != tool.CodeInvalidArguments {
+		if _, err := Export[tool.Definition](f, nil, Strict()); tool.CodeOf(err) != tool.CodeInvalidArguments {
 			t.Errorf("%s: %v", f, err)
 		}
 	}

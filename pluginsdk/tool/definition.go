@@ -90,6 +90,9 @@ const (
 	maxMeta              = 64 << 10 // bytes
 )
 
+// Defined returns d, also of what embeds it: exports take either.
+func (d Definition) Defined() Definition { return d }
+
 // Clone returns a copy that shares no memory with d.
 func (d Definition) Clone() Definition {
 	d.InputSchema = slices.Clone(d.InputSchema)
