@@ -188,8 +188,8 @@ func TestMCPHints(t *testing.T) {
 // reason, and the others are exported.
 func TestOneToolCostsNoOther(t *testing.T) {
 	t.Parallel()
-	dotted, unnamed, broken, list, never := clock(), clock(), clock(), clock(), clock()
-	dotted.Alias, unnamed.Alias = "a.b", ""
+	dotted, broken, list, never := clock(), clock(), clock(), clock()
+	dotted.Alias = "a.b"
 	broken.InputSchema = tool.Schema(`{"type":`)
 	list.InputSchema = tool.Schema(`[]`)
 	never.InputSchema = tool.Schema(`{"type":"object","allOf":[false]}`)
@@ -201,7 +201,6 @@ func TestOneToolCostsNoOther(t *testing.T) {
 		says    string
 	}{
 		{"an alias with a dot", models, dotted, `the alias "a.b" is not a name that models accept`},
-		{"no alias", models, unnamed, `the alias "" is not`},
 		{"a broken schema", llmschema.Formats(), broken, "its input schema is not a JSON object"},
 		{"a list as schema", llmschema.Formats(), list, "the schema does not begin with {"},
 		{"a schema that nothing fits", models, never, "no arguments fit its schema"},

@@ -57,12 +57,18 @@ func (w *Workspace) Write(ctx context.Context, given string, content io.Reader) 
 		return Written{}, err
 	}
 	return w.replace(ctx, given, name, content, func(r *replacement, temp string) error {
+		unlock, err := w.lock(ctx, given, r.dir)
+		if err != nil {
+			return err
+		}
+		defer unlock()
+		w.commitMu.Lock()
+		defer w.commitMu.Unlock()
 		return r.dir.Rename(temp, r.name)
 	})
 }
 
-// replace writes the content next to a file, and calls put to replace the file by it,
-// one at a time.
+// replace writes the content next to a file, and calls put to replace the file by it.
 func (w *Workspace) replace(
 	ctx context.Context, given, name string, content io.Reader, put func(r *replacement, temp string) error,
 ) (Written, error) {
@@ -81,11 +87,7 @@ func (w *Workspace) replace(
 	if err := w.inspect(given, name, &r); err != nil {
 		return Written{}, err
 	}
-	r.commit = func(temp string) error {
-		w.commitMu.Lock()
-		defer w.commitMu.Unlock()
-		return put(&r, temp)
-	}
+	r.commit = func(temp string) error { return put(&r, temp) }
 	n, err := r.write(ctx, content)
 	if err != nil {
 		return Written{}, w.Explain(given, err)
