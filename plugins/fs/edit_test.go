@@ -66,7 +66,7 @@ func TestEditRefusals(t *testing.T) {
 			t.Errorf("the preview of %v = %q, %v", arguments, r.Text(), err)
 		}
 	}
-	if got := p.Must(t, "fs.read", args{"path": "file"}).Text(); got != content {
+	if got := p.Must(t, "fs.read", args{"path": "file", "limit": maxRead}).Text(); got != content {
 		t.Errorf("the file has %q", got)
 	}
 }
@@ -78,7 +78,7 @@ func TestEditIsBounded(t *testing.T) {
 	p.WriteFile(t, "file", content)
 	arguments := args{"path": "file", "original": "a", "modified": strings.Repeat("b", 1<<20), "replace_all": true} // 1 TiB
 	p.WantFailure(t, "fs.edit", arguments, "file would be larger than 33554432 bytes")
-	if got := p.Must(t, "fs.read", args{"path": "file"}).Text(); got != content {
+	if got := p.Must(t, "fs.read", args{"path": "file", "limit": maxRead}).Text(); got != content {
 		t.Error("the file changed")
 	}
 }

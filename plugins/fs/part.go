@@ -22,10 +22,18 @@ const margin = utf8.UTFMax - 1
 // end.
 type part struct {
 	around     []byte
-	start, end int // of the part, in around
+	start, end int   // of the part, in around
+	more       bool  // follows in the file
+	size       int64 // of the file
 }
 
-// readPart reads limit bytes from offset, or all that follow if limit is 0.
+// What a call without a limit returns: what a model reads at a time.
+const (
+	usualBytes = 64 << 10
+	usualLines = 2000
+)
+
+// readPart reads limit bytes from offset, or if that is 0, the whole lines in [usualBytes], and of them [usualLines].
 func readPart(ctx context.Context, f *os.File, offset, limit int64) (part, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -35,12 +43,9 @@ func readPart(ctx context.Context, f *os.File, offset, limit int64) (part, error
 	if offset > 0 && offset >= size {
 		return part{}, nil
 	}
-	all := limit == 0
-	if all {
-		limit = maxRead
-	}
-	if all && size-offset > limit {
-		return part{}, tooLarge(size, "")
+	usual := limit == 0
+	if usual {
+		limit = usualBytes
 	}
 	before := min(offset, margin)
 	if _, err := f.Seek(offset-before, io.SeekStart); err != nil {
@@ -51,16 +56,38 @@ func readPart(ctx context.Context, f *os.File, offset, limit int64) (part, error
 	if _, err := b.ReadFrom(workspace.Reader(ctx, io.LimitReader(f, before+limit+margin))); err != nil {
 		return part{}, err
 	}
-	p := part{around: b.Bytes(), start: min(int(before), b.Len()), end: min(int(before+limit), b.Len())}
-	if all && p.end < b.Len() { // it grew, or its size is not known, as in /proc
-		return part{}, tooLarge(offset+int64(b.Len())-before, "at least ")
+	p := part{around: b.Bytes(), start: min(int(before), b.Len()), end: min(int(before+limit), b.Len()), size: size}
+	if usual {
+		p.end = p.start + wholeLines(p.bytes(), p.end < b.Len())
 	}
+	p.more = p.end < b.Len()
 	return p, nil
 }
 
-func tooLarge(size int64, atLeast string) error {
-	return fmt.Errorf("the file has %s%d bytes and one call returns at most %d (read it in parts with offset and limit)",
-		atLeast, size, int64(maxRead))
+// wholeLines returns where the last line ends that is returned of text, all of it if there is no more.
+func wholeLines(text []byte, more bool) int {
+	end := 0
+	for range usualLines {
+		i := bytes.IndexByte(text[end:], '\n')
+		if i < 0 {
+			if end == 0 || !more {
+				return len(text)
+			}
+			break
+		}
+		end += i + 1
+	}
+	return end
+}
+
+// note says where the part ends that began at offset, if more follows.
+func (p part) note(offset int64) string {
+	of := ""
+	if p.size > 0 { // it is not known in /proc
+		of = fmt.Sprintf(" of %d", p.size)
+	}
+	next := offset + int64(edge(p.around, p.end)-p.start)
+	return fmt.Sprintf("[... truncated: bytes %d to %d%s; offset %d goes on, and limit asks for more ...]", offset, next, of, next)
 }
 
 // bytes returns the part, to the byte.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -108,20 +109,51 @@ func TestReadPartsAreTheWhole(t *testing.T) {
 	}
 }
 
+// Without a limit a call returns what a model reads at a time, and how to go on.
 func TestReadLargeFiles(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	p.WriteFile(t, "large", "text at the start")
-	const size = maxRead + 100
-	require.NoError(t, os.Truncate(filepath.Join(p.Root, "large"), size))
-	p.WantFailure(t, "fs.read", args{"path": "large"},
-		"large: the file has 33554532 bytes and one call returns at most 33554432 (read it in parts with offset and limit)")
-	if got := p.Must(t, "fs.read", args{"path": "large", "limit": 4}).Text(); got != "text" {
-		t.Errorf("start = %q", got)
+	const line = "日本語 and more, so that the lines do not end it first\n"
+	p.WriteFile(t, "lines", strings.Repeat("x\n", 2001))
+	p.WriteFile(t, "bytes", strings.Repeat(line, 5000))
+	p.WriteFile(t, "one", strings.Repeat("é", 40_000))
+	p.WriteFile(t, "fits", strings.Repeat("x\n", 2000))
+	p.WriteFile(t, "binary", strings.Repeat("\x00", 70_000))
+	whole := (usualBytes / len(line)) * len(line)
+	for _, c := range []struct {
+		in   args
+		size int
+		note string
+	}{
+		{args{"path": "lines"}, 4000, "[... truncated: bytes 0 to 4000 of 4002; offset 4000 goes on, and limit asks for more ...]"},
+		{args{"path": "lines", "offset": 4000}, 2, ""},
+		{args{"path": "lines", "limit": 4001}, 4001, ""},
+		{args{"path": "bytes"}, whole, fmt.Sprintf("[... truncated: bytes 0 to %d of %d;", whole, 5000*len(line))},
+		{args{"path": "bytes", "offset": 1}, whole - 3, fmt.Sprintf("[... truncated: bytes 1 to %d of", whole)},
+		{args{"path": "one"}, usualBytes, "[... truncated: bytes 0 to 65536 of 80000; offset 65536"},
+		{args{"path": "one", "offset": 1}, usualBytes, "[... truncated: bytes 1 to 65538 of 80000; offset 65538"},
+		{args{"path": "fits"}, 4000, ""},
+		{args{"path": "binary"}, usualBytes, "[... truncated: bytes 0 to 65536 of 70000;"},
+	} {
+		r := p.Must(t, "fs.read", c.in)
+		size, note := 0, ""
+		switch first := r.Content[0].(type) {
+		case tool.TextContent:
+			size = len(first.Text)
+		case tool.ResourceContent:
+			size = len(first.Blob)
+		}
+		if len(r.Content) > 1 {
+			note = tool.Result{Content: r.Content[1:]}.Text()
+		}
+		if size != c.size || !strings.HasPrefix(note, c.note) || c.note == "" && note != "" {
+			t.Errorf("%v: %d bytes, %q; want %d, %q", c.in, size, note, c.size, c.note)
+		}
 	}
-	r := p.Must(t, "fs.read", args{"path": "large", "offset": size - maxRead})
-	if got, ok := r.Content[0].(tool.ResourceContent); !ok || len(got.Blob) != maxRead {
-		t.Error("the last 32 MiB do not come in one call")
+	const size = maxRead + 100
+	require.NoError(t, os.Truncate(filepath.Join(p.Root, "binary"), size))
+	if got, ok := p.Must(t, "fs.read", args{"path": "binary", "offset": 100, "limit": maxRead}).Content[0].(tool.ResourceContent); !ok || len(got.Blob) != maxRead {
+		t.Error("32 MiB do not come in one call")
 	}
 }
 
@@ -242,8 +274,7 @@ func TestReadOfUnknownSizeIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = f.Close() }()
-	_, err = readPart(t.Context(), f, 0, 0)
-	if err == nil || !strings.Contains(err.Error(), "the file has at least ") {
-		t.Errorf("error = %v", err)
+	if part, err := readPart(t.Context(), f, 0, 0); err != nil || len(part.bytes()) != usualBytes || !strings.Contains(part.note(0), "bytes 0 to 65536; offset") {
+		t.Errorf("error = %v, %q", err, part.note(0))
 	}
 }

@@ -41,7 +41,7 @@ func TestWriteAndReadEightMiB(t *testing.T) {
 	if got := p.write(t, "file", content); got.Bytes != int64(len(content)) || len(content) < 8<<20 {
 		t.Errorf("wrote %d bytes of %d", got.Bytes, len(content))
 	}
-	if p.Must(t, "fs.read", args{"path": "file"}).Text() != content {
+	if p.Must(t, "fs.read", args{"path": "file", "limit": maxRead}).Text() != content {
 		t.Error("what was read is not what was written")
 	}
 }
