@@ -17,6 +17,7 @@ import (
 type goCommand struct {
 	root     source.Root
 	platform Platform
+	alone    bool // without the go.work file above it
 }
 
 var errNoGo = errors.New("the Go toolchain is needed: `go` was not found on the plugin's PATH; " +
@@ -37,7 +38,13 @@ func (g goCommand) toolchain(ctx context.Context) (string, error) {
 }
 
 // environment returns that of the go command.
-func (g goCommand) environment() []string { return append(os.Environ(), g.platform.environment()...) }
+func (g goCommand) environment() []string {
+	out := append(os.Environ(), g.platform.environment()...)
+	if g.alone {
+		out = append(out, "GOWORK=off")
+	}
+	return out
+}
 
 func (g goCommand) failed(ctx context.Context, err error) error {
 	if ctx.Err() != nil {

@@ -2,8 +2,14 @@ package check
 
 import (
 	"cmp"
+	"fmt"
+	"os"
+	"path"
 	"path/filepath"
 	"slices"
+	"strings"
+
+	"golang.org/x/mod/modfile"
 
 	"github.com/toolhost/toolhost/plugins/internal/source"
 )
@@ -35,14 +41,53 @@ func (s *Snapshot) Requires() []string {
 
 // OtherModules returns the directories below the root with modules that are not the
 // workspace's.
-func (s *Snapshot) OtherModules() []string {
+func (s *Snapshot) OtherModules() []string { return s.others }
+
+func otherModules(s *Snapshot, l *source.Listing) []string {
 	found := map[string]bool{}
-	for _, dir := range s.listing.ModuleDirs() {
+	for _, dir := range l.ModuleDirs() {
 		if other := s.OtherModule(dir); other != "" {
 			found[other] = true
 		}
 	}
 	return source.SortedKeys(found)
+}
+
+// moduleOf returns the directory of the other module that has a directory, a file, or a package by its import path.
+func (s *Snapshot) moduleOf(place string) string {
+	place = strings.TrimSuffix(strings.TrimSuffix(filepath.ToSlash(place), "..."), "/")
+	inner := ""
+	for _, other := range s.others { // sorted, so that a module comes after those that it is in
+		if isIn(path.Clean(place), other) {
+			inner = s.Root.Join(other)
+		}
+	}
+	if inner != "" || place == "" || s.Graph.Nodes[place] != nil {
+		return inner
+	}
+	for _, other := range s.others {
+		content, err := os.ReadFile(s.Root.Join(other, "go.mod"))
+		if name := modfile.ModulePath(content); err == nil && name != "" && isIn(place, name) {
+			inner = s.Root.Join(other)
+		}
+	}
+	return inner
+}
+
+func isIn(name, dir string) bool { return name == dir || strings.HasPrefix(name, dir+"/") }
+
+// NoModule returns the error for what needs a module, if the root is in none.
+func (s *Snapshot) NoModule() error {
+	const shown = 10
+	if len(s.others) == 0 {
+		return errNoModule
+	}
+	more := ""
+	if n := len(s.others) - shown; n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Errorf("the workspace's root is in no module; name a directory of one below it, as ./DIR or ./DIR/...: %s%s",
+		strings.Join(s.others[:min(len(s.others), shown)], ", "), more)
 }
 
 // PackageSynopsis returns the first sentence of a package's documentation, without

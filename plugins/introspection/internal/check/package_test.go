@@ -49,7 +49,7 @@ func TestLoadIsCanceled(t *testing.T) {
 	}
 	var w Workspace
 	require.NoError(t, w.Open(root))
-	s := require.Must(w.Snapshot(t.Context()))(t)
+	s := require.Must(w.Snapshot(t.Context(), ""))(t)
 	n := s.Graph.Nodes["example.com/m"]
 	// With every slot taken, the load below cannot start.
 	var free []func()
@@ -92,7 +92,7 @@ func TestProgress(t *testing.T) {
 	for _, want := range []bool{true, false} { // what is known needs no work
 		var got []tool.Progress
 		ctx := tool.WithProgress(t.Context(), func(p tool.Progress) { got = append(got, p) })
-		s := require.Must(w.Snapshot(ctx))(t)
+		s := require.Must(w.Snapshot(ctx, ""))(t)
 		require.Must(s.Program(ctx))(t)
 		if !want {
 			if len(got) != 0 {

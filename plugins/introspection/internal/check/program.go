@@ -14,10 +14,10 @@ import (
 //
 // # Errors
 //
-// [ErrNoModule]; a plain error if the go command fails; the context's error.
+// A plain error without a module, or if the go command fails; the context's error.
 func (s *Snapshot) Program(ctx context.Context) (*xref.Program, error) {
 	if !s.InModule() {
-		return nil, ErrNoModule
+		return nil, s.NoModule()
 	}
 	progress := &s.workspace.checker.progress
 	defer progress.watch(ctx)()

@@ -25,6 +25,7 @@ type Snapshot struct {
 	listing   *source.Listing
 	modules   source.Fingerprint // of the files that define the modules
 	moduleDir string             // see [gocode.ModuleDir]
+	others    []string           // see [Snapshot.OtherModules]
 }
 
 // InModule reports whether the workspace is in a Go module or a go.work workspace.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"golang.org/x/tools/go/packages"
@@ -27,9 +28,13 @@ type unlistedPackage struct {
 	files   []source.File
 }
 
-// Unlisted finds a package that is in no graph, or nil. The pattern must be known to
+// Unlisted finds the package in a directory of the workspace that is in no graph, or nil. Its path must be known to
 // be harmless for the go command.
-func (s *Snapshot) Unlisted(ctx context.Context, pattern string) (*Node, error) {
+func (s *Snapshot) Unlisted(ctx context.Context, dir string) (*Node, error) {
+	pattern := dir
+	if rel, ok := s.workspace.base().Relative(dir); ok {
+		pattern = strings.TrimSuffix("./"+rel, "/.")
+	}
 	u := &s.workspace.unlisted
 	if n := u.get(pattern, s); n != nil {
 		return n, nil

@@ -33,11 +33,14 @@ func (f Finder) noSymbol(ctx context.Context, name string, ways []parsed) error 
 			"see https://go.dev/ref/spec#Predeclared_identifiers", name)
 	}
 	if !f.Snapshot.InModule() && first.pkg == "" {
-		return check.ErrNoModule
+		return f.Snapshot.NoModule()
 	}
 	near := DidYouMean(last.symbol(), f.OwnNames())
 	if !f.Snapshot.InModule() || near == "" && first.pkg != "" {
 		return f.noPackage(ctx, first.pkg)
+	}
+	if others := f.Snapshot.OtherModules(); len(others) > 0 && near == "" {
+		near = fmt.Sprintf("; other modules are looked at by their directories, as package ./%s", others[0])
 	}
 	return fmt.Errorf("there is no symbol %q in the workspace%s", name, near)
 }

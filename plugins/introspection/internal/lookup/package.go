@@ -26,7 +26,7 @@ func New(ctx context.Context, w *check.Workspace, pkg string) (Finder, error) {
 	if err := gocode.CheckPackage(pkg); err != nil {
 		return Finder{}, err
 	}
-	s, err := w.Snapshot(ctx)
+	s, err := w.Snapshot(ctx, pkg)
 	return Finder{s}, err
 }
 
@@ -141,7 +141,7 @@ func (f Finder) elsewhere(ctx context.Context, name string, t tier) ([]*check.No
 // inDir returns the package in a directory below the root.
 func (f Finder) inDir(ctx context.Context, rel string) (*check.Node, error) {
 	if !f.Snapshot.InModule() {
-		return nil, check.ErrNoModule
+		return nil, f.Snapshot.NoModule()
 	}
 	full := f.Snapshot.Root.Join(rel)
 	known := f.Snapshot.Graph.Select(func(n *check.Node) bool { return n.Local && n.Dir == full })
@@ -161,10 +161,9 @@ func (f Finder) inDir(ctx context.Context, rel string) (*check.Node, error) {
 		return nil, fmt.Errorf("%s is not a directory that can hold a package", rel)
 	}
 	if other := f.Snapshot.OtherModule(target); other != "" {
-		return nil, fmt.Errorf("directory %s belongs to another module, whose root is %s; make that the workspace, "+
-			"or add it to a go.work file", rel, other)
+		return nil, fmt.Errorf("directory %s belongs to another module, whose root is %s; ask for that one by itself", rel, other)
 	}
-	n, err := f.Snapshot.Unlisted(ctx, strings.TrimSuffix("./"+inside, "/."))
+	n, err := f.Snapshot.Unlisted(ctx, target)
 	if n == nil && err == nil {
 		err = fmt.Errorf("directory %s has no Go files", rel)
 	}
@@ -254,7 +253,7 @@ func Ambiguous(kind, name string, candidates []string) error {
 // noPackage returns the error for a name without a package, with the nearest names.
 func (f Finder) noPackage(ctx context.Context, name string) error {
 	if !f.Snapshot.InModule() && strings.Contains(name, ".") {
-		return check.ErrNoModule
+		return f.Snapshot.NoModule()
 	}
 	if f.Snapshot.HasGoFiles(name) { // but no package that is part of the workspace
 		n, err := f.inDir(ctx, path.Clean(name))
@@ -269,7 +268,7 @@ func (f Finder) noPackage(ctx context.Context, name string) error {
 	}
 	msg := fmt.Sprintf("there is no package %q in the workspace, its dependencies or the standard library", name)
 	if !f.Snapshot.InModule() {
-		msg = fmt.Sprintf("there is no package %q in the standard library; %v", name, check.ErrNoModule)
+		msg = fmt.Sprintf("there is no package %q in the standard library; %v", name, f.Snapshot.NoModule())
 	}
 	return errors.New(msg + DidYouMean(name, known))
 }

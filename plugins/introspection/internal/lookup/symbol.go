@@ -77,7 +77,7 @@ func Find(ctx context.Context, w *check.Workspace, name, pkg string) (Finder, *S
 	if err != nil {
 		return Finder{}, nil, err
 	}
-	snapshot, err := w.Snapshot(ctx)
+	snapshot, err := w.Snapshot(ctx, pkg)
 	if err != nil {
 		return Finder{}, nil, err
 	}

@@ -74,7 +74,7 @@ var predeclaredError = types.Universe.Lookup("error").(*types.TypeName)
 
 func findHierarchy(ctx context.Context, w *check.Workspace, in hierarchyIn) (hierarchy, error) {
 	if in.Class == "error" && in.Package == "" {
-		snapshot, err := w.Snapshot(ctx)
+		snapshot, err := w.Snapshot(ctx, "")
 		if err != nil {
 			return hierarchy{}, err
 		}

@@ -52,7 +52,7 @@ func outlineFile(w *check.Workspace) tool.Tool {
 }
 
 func newOutline(ctx context.Context, w *check.Workspace, in outlineIn) (outline, error) {
-	s, err := w.Snapshot(ctx)
+	s, err := w.Snapshot(ctx, in.File)
 	if err != nil {
 		return outline{}, err
 	}

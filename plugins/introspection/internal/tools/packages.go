@@ -48,12 +48,12 @@ func listPackages(w *check.Workspace) tool.Tool {
 }
 
 func newPackageList(ctx context.Context, w *check.Workspace, in packagesIn) (packageList, error) {
-	s, err := w.Snapshot(ctx)
+	s, err := w.Snapshot(ctx, in.Scope)
 	if err != nil {
 		return packageList{}, err
 	}
 	if !s.InModule() {
-		return packageList{}, check.ErrNoModule
+		return packageList{}, s.NoModule()
 	}
 	f := lookup.Finder{Snapshot: s}
 	scope := in.Scope

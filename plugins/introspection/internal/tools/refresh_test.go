@@ -30,7 +30,7 @@ func (b *bench) loaded(t *testing.T, path string) *check.Package {
 
 func (b *bench) snapshot(t *testing.T) *check.Snapshot {
 	t.Helper()
-	s := require.Must(b.workspace.Snapshot(t.Context()))(t)
+	s := require.Must(b.workspace.Snapshot(t.Context(), ""))(t)
 	return s
 }
 

@@ -124,7 +124,7 @@ func sourceAt(ctx context.Context, w *check.Workspace, position string) (excerpt
 }
 
 func readFile(ctx context.Context, w *check.Workspace, name string) (lookup.File, error) {
-	s, err := w.Snapshot(ctx)
+	s, err := w.Snapshot(ctx, name)
 	if err != nil {
 		return lookup.File{}, err
 	}

@@ -33,6 +33,46 @@ func TestNoModule(t *testing.T) {
 	}
 }
 
+// A module below a root that is in none is the workspace; of several, the one that a call names.
+func TestModulesBelowTheRoot(t *testing.T) {
+	t.Parallel()
+	b := fresh(t, map[string]string{
+		"app.py": "", "svc/go.mod": "module example.com/svc\n", "svc/a/a.go": "package a\n\nconst V = 1\n",
+		"svc/main.go": "package main\n\nimport \"example.com/svc/a\"\n\nfunc main() { println(a.V) }\n",
+	})
+	for _, in := range []describeIn{{Symbol: "V"}, {Symbol: "V", Package: "./svc/a"}, {Symbol: "a.V"}, {Symbol: "V", Package: "example.com/svc/a"}} {
+		if got := decode[description](t, b, "describe_symbol", in); got.Value != "1" || got.Position != "svc/a/a.go:3:7" {
+			t.Errorf("%+v: %+v", in, got)
+		}
+	}
+	if got := decode[references](t, b, "who_references", referencesIn{Variable: "V"}); got.Total != 1 {
+		t.Errorf("V is used %d times", got.Total)
+	}
+	if got := decode[packageList](t, b, "list_packages", packagesIn{}); len(got.Packages) != 2 || got.Packages[1].Dir != "svc/a" {
+		t.Errorf("%+v", got)
+	}
+	write(t, b.root, map[string]string{"tools/go.mod": "module example.com/tools\n", "tools/b.go": "package tools\n\nconst V = 2\n"})
+	if got := b.failing(t, "describe_symbol", describeIn{Symbol: "V"}); !strings.Contains(got, "in no module; name a directory of one below it, as ./DIR or ./DIR/...: svc, tools") {
+		t.Error(got)
+	}
+	for pkg, want := range map[string]string{"./tools": "2", "./svc/a": "1", "example.com/tools": "2"} {
+		if got := b.symbolOf(t, "V", pkg).Value; got != want {
+			t.Errorf("V of %s is %s", pkg, got)
+		}
+	}
+	if got := decode[packageList](t, b, "list_packages", packagesIn{Scope: "./tools/..."}); len(got.Packages) != 1 {
+		t.Errorf("%+v", got)
+	}
+	if got := b.symbolOf(t, "fmt.Println", "").Package; got != "fmt" {
+		t.Errorf("fmt.Println is in %s", got)
+	}
+	// A root that is a module has another one below it, too, which go.work does not name.
+	write(t, b.root, map[string]string{"go.mod": "module example.com/m\n", "m.go": "package m\n", "go.work": "go 1.26\n\nuse .\n"})
+	if got := b.symbolOf(t, "V", "./tools").Value; got != "2" {
+		t.Errorf("V of ./tools is %s", got)
+	}
+}
+
 func TestBadModule(t *testing.T) {
 	t.Parallel()
 	b := fresh(t, map[string]string{"go.mod": "modul example.com/m\n", "a.go": "package a\n"})
