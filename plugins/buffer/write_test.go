@@ -61,7 +61,7 @@ func TestPropose(t *testing.T) {
 func TestStaleProposalsAreRefused(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	const content = "one one\r\ntwo"
+	const content = "one one\r\ntwo\n"
 	p.WriteFile(t, "file", content)
 	for _, c := range []struct{ path, original, modified, reason string }{
 		{"file", "three", "x", "file does not contain original, nor anything like it: it has changed, or original was not copied exactly"},

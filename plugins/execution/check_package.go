@@ -24,12 +24,11 @@ const (
 )
 
 type checkIn struct {
-	Package string `json:"package,omitempty" `
-	Tests   *bool  `json:"tests,omitempty" jsonschema:"whether to include test files; default: true"`
-	Tags    string `json:"tags,omitempty" jsonschema:"build tags, separated by commas"`
-	GOOS    string `json:"goos,omitempty" jsonschema:"check for another operating system, such as windows"`
-	GOARCH  string `json:"goarch,omitempty" jsonschema:"check for another architecture, such as arm64"`
-	Limit   int    `json:"limit,omitempty" jsonschema:"how many problems are returned at most"`
+	Package string   `json:"package,omitempty" `
+	Tests   *bool    `json:"tests,omitempty" jsonschema:"whether to include test files; default: true"`
+	Tags    []string `json:"tags,omitempty" jsonschema:"build tags to set, such as integration; default: none"`
+	GOOS    string   `json:"goos,omitempty" jsonschema:"check for another system, such as windows or darwin/arm64; default: this one"`
+	Limit   int      `json:"limit,omitempty" jsonschema:"how many problems are returned at most"`
 }
 
 // checked is the result of check_package.
@@ -49,11 +48,10 @@ func checkPackage(e *evaluator) tool.Tool {
 		err := e.work(ctx, func(temp string) error { return out.check(ctx, e, in, temp) })
 		return out, err
 	}
-	platform := `{"maxLength": 32, "pattern": "^[a-z0-9]*$"}`
 	return readable.Func("check_package", checkDescription, check, append(workOptions("Check packages"),
 		pluginsdk.Argument("package", fmt.Sprintf(`{"description": %q}`, "what to check: "+packagesHelp)),
 		pluginsdk.Argument("tests", `{"type": "boolean", "default": true}`),
-		pluginsdk.Argument("goos", platform), pluginsdk.Argument("goarch", platform),
+		pluginsdk.Argument("goos", `{"maxLength": 64, "pattern": "^[a-z0-9]*(/[a-z0-9]+)?$"}`),
 		pluginsdk.Argument("limit",
 			fmt.Sprintf(`{"minimum": 1, "maximum": %d, "default": %d}`, mostProblems, defaultProblems)),
 	)...)
@@ -65,7 +63,8 @@ func (out *checked) check(ctx context.Context, e *evaluator, in checkIn, temp st
 	if err != nil {
 		return err
 	}
-	for name, value := range map[string]string{"GOOS": in.GOOS, "GOARCH": in.GOARCH} {
+	system, architecture, _ := strings.Cut(in.GOOS, "/")
+	for name, value := range map[string]string{"GOOS": system, "GOARCH": architecture} {
 		if value != "" {
 			s.Go.Env = append(s.Go.Env, name+"="+value)
 		}
@@ -108,9 +107,6 @@ func leftOut(modules []string) string {
 func seconds(since time.Time) float64 {
 	return time.Since(since).Round(10 * time.Millisecond).Seconds()
 }
-
-// Failed reports whether there is a problem.
-func (out checked) Failed() bool { return !out.OK }
 
 // maxNotChecked bounds how many packages the text names.
 const maxNotChecked = 5

@@ -113,7 +113,7 @@ func TestCheckPackage(t *testing.T) {
 		{args{"package": "example.com/suite/vet", "tests": false}, []gocheck.Problem{
 			problem("vet/vet.go", 5, 24, `fmt.Printf format %d has arg "x" of wrong type string`, "printf"),
 		}},
-		{args{"package": "./win", "goos": "windows"}, []gocheck.Problem{problem("win/w_windows.go", 3, 9, "undefined: undefinedThere", "")}},
+		{args{"package": "./win", "goos": "windows/arm64", "tags": []string{"one", "two"}}, []gocheck.Problem{problem("win/w_windows.go", 3, 9, "undefined: undefinedThere", "")}},
 		{args{"package": "./nested/..."}, []gocheck.Problem{
 			problem("nested/n.go", 3, 13, "cannot use true (untyped bool constant) as int value in variable declaration", ""),
 		}},
@@ -121,6 +121,10 @@ func TestCheckPackage(t *testing.T) {
 		if out := p.check(t, c.arguments); out.OK || !slices.Equal(out.Problems, c.want) {
 			t.Errorf("%v: %s", c.arguments, out.Text())
 		}
+	}
+	// What it finds is its result, and no failure of the tool.
+	if res, err := p.Call(t, "check_package", args{"package": "./type"}); err != nil || res.IsError {
+		t.Errorf("problems: %s, %v", res.Text(), err)
 	}
 	if out := p.check(t, args{"package": "./win"}); !out.OK || out.Packages != 1 {
 		t.Errorf("a package without problems: %s", out.Text())
@@ -154,7 +158,7 @@ func TestPackagesThatAreRefused(t *testing.T) {
 			}
 		}
 		for _, pkg := range []string{"nope", "./nope", "golang.org/...", "./empty"} {
-			if res, err := p.Call(t, name, args{"package": pkg}); err != nil || !res.IsError || strings.Contains(res.Text(), p.Root) {
+			if res, err := p.Call(t, name, args{"package": pkg}); err != nil || !res.IsError && pkg != "./empty" || strings.Contains(res.Text(), p.Root) {
 				t.Errorf("%s %s: %s, %v", name, pkg, res.Text(), err)
 			}
 		}
@@ -222,6 +226,9 @@ func TestRunTestsThatFail(t *testing.T) {
 		}, ""},
 	} {
 		out := p.test(t, args{"test": c.test, "timeout": "1s"})
+		if out.Failed() {
+			t.Errorf("%s is a failure of the tool", c.test)
+		}
 		if out.OK || out.Kind != "fail" || len(out.Failures) != 1 || out.FailedTests != 1 {
 			t.Errorf("%s: %s", c.test, out.Text())
 			continue

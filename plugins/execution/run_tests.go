@@ -40,7 +40,7 @@ type testsIn struct {
 	Short   bool          `json:"short,omitempty" jsonschema:"tell tests to skip what takes long, as go test -short"`
 	Count   int           `json:"count,omitempty" jsonschema:"run each test so many times; 1 ignores cached results"`
 	Timeout tool.Duration `json:"timeout,omitempty" jsonschema:"how long the tests of one package may take, such as 30s"`
-	Tags    string        `json:"tags,omitempty" jsonschema:"build tags, separated by commas"`
+	Tags    []string      `json:"tags,omitempty" jsonschema:"build tags to set, such as integration; default: none"`
 	Verbose bool          `json:"verbose,omitempty" jsonschema:"return the output of tests that pass, too"`
 }
 
@@ -216,5 +216,5 @@ func (out *testRun) judge(excess process.Excess, success bool, stderr string) {
 	out.OK = out.Kind == ""
 }
 
-// Failed reports whether a test failed or none ran.
-func (out testRun) Failed() bool { return !out.OK }
+// Failed reports whether the tool failed: tests that fail, or do not compile, are what it found.
+func (out testRun) Failed() bool { return !out.OK && out.FailedTests+len(out.Unbuilt)+len(out.Build) == 0 }

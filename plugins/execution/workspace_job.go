@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/toolhost/toolhost/plugins/execution/internal/tempdir"
@@ -26,7 +27,7 @@ func workOptions(title string) []pluginsdk.Option {
 		pluginsdk.Title(title), pluginsdk.Cautious(), pluginsdk.Categories("execution", "testing"),
 		pluginsdk.Permission(tool.Exec), pluginsdk.Timeout(workTimeout),
 		pluginsdk.Argument("package", `{"maxLength": 512}`),
-		pluginsdk.Argument("tags", `{"maxLength": 512, "pattern": "^[A-Za-z0-9_.,]*$"}`),
+		pluginsdk.Argument("tags", `{"maxItems": 16, "items": {"type": "string", "maxLength": 64, "pattern": "^[A-Za-z0-9_.]+$"}}`),
 	}
 }
 
@@ -50,9 +51,9 @@ func (e *evaluator) work(ctx context.Context, do func(temp string) error) error 
 }
 
 // tagFlags returns the flags of the go command for build tags.
-func tagFlags(tags string) []string {
-	if tags == "" {
+func tagFlags(tags []string) []string {
+	if len(tags) == 0 {
 		return nil
 	}
-	return []string{"-tags=" + tags}
+	return []string{"-tags=" + strings.Join(tags, ",")}
 }

@@ -14,7 +14,7 @@ import (
 
 const editDescription = `Replaces text in a file of the workspace, in one step.
 
-original must occur in the file exactly as given, including spaces and line breaks, and exactly once; with replace_all, every occurrence is replaced. If it does not, nothing is changed, and the error says where it occurs, or which lines are most similar. For several changes of one file give edits instead, which are made one after the other: all of them or none. Changes that others make to the file meanwhile are not lost. Apart from that, the file is written as fs.write does it.
+original must occur in the file exactly as given, including spaces and line breaks, and exactly once; with replace_all, every occurrence is replaced. If it does not, nothing is changed, and the error says where it occurs, or which lines are most similar. For several changes of one file give edits instead, which are made one after the other: all of them or none. Changes that others make to the file meanwhile are not lost, and a file whose lines all end in CRLF keeps that. Apart from that, the file is written as fs.write does it.
 
 Returns the path, the size of the whole file in bytes, and how many occurrences were replaced.`
 

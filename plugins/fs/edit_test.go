@@ -42,10 +42,22 @@ func TestEdit(t *testing.T) {
 	}
 }
 
+// The lines of a file that all end in CRLF still do.
+func TestEditKeepsCRLF(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	p.WriteFile(t, "file", "one\r\ntwo\r\nthree")
+	p.Must(t, "fs.edit", args{"path": "file", "original": "one\ntwo", "modified": "1\n2\r\n2"})
+	p.WantFile(t, "file", "1\r\n2\r\n2\r\nthree")
+	p.WriteFile(t, "mixed", "one\r\ntwo\n")
+	p.Must(t, "fs.edit", args{"path": "mixed", "original": "two\n", "modified": "2\n2\r\n"})
+	p.WantFile(t, "mixed", "one\r\n2\n2\r\n")
+}
+
 func TestEditRefusals(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	const content = "aaa one one\r\nend"
+	const content = "aaa one one\r\nend\n"
 	p.WriteFile(t, "file", content)
 	for _, c := range []struct {
 		path, original, modified string

@@ -43,7 +43,7 @@ func TestMkdir(t *testing.T) {
 	p.WantText(t, "fs.mkdir", args{"path": "a/b"}, "Made the directory a/b.")
 	p.WantText(t, "fs.mkdir", args{"path": "./a/b/"}, "The directory a/b exists already.")
 	p.WriteFile(t, "file", "")
-	p.WantFailure(t, "fs.mkdir", args{"path": "file"}, "file")
+	p.WantFailure(t, "fs.mkdir", args{"path": "file"}, "file is a regular file, not a directory")
 	p.WantFailure(t, "fs.mkdir", args{"path": "file/x"}, "file/x")
 	p.WantFailure(t, "fs.mkdir", args{"path": "."}, "the workspace itself")
 }

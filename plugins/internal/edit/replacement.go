@@ -10,7 +10,8 @@ import (
 	"github.com/toolhost/toolhost/plugins/internal/workspace"
 )
 
-// Replacement puts one text in place of another, byte for byte.
+// Replacement puts one text in place of another, byte for byte; but in a file whose lines all end in CRLF, so do those
+// of both texts: readers show no line endings.
 type Replacement struct {
 	// Original is the text that the file must contain. If it is empty, the file must be
 	// missing or empty, and is written with Modified.
@@ -34,6 +35,9 @@ func refuse(format string, args ...any) error {
 // for errors.
 func (r Replacement) in(name string, old []byte, exists bool) ([]byte, int, error) {
 	original, modified := []byte(r.Original), []byte(r.Modified)
+	if n := bytes.Count(old, lf); n > 0 && n == bytes.Count(old, crlf) {
+		original, modified = inCRLF(original), inCRLF(modified)
+	}
 	switch {
 	case len(original) == 0:
 		return r.create(name, old, exists)
@@ -55,6 +59,10 @@ func (r Replacement) in(name string, old []byte, exists bool) ([]byte, int, erro
 	}
 	return bytes.ReplaceAll(old, original, modified), n, nil
 }
+
+var crlf, lf = []byte("\r\n"), []byte("\n")
+
+func inCRLF(text []byte) []byte { return bytes.ReplaceAll(bytes.ReplaceAll(text, crlf, lf), lf, crlf) }
 
 func (r Replacement) create(name string, old []byte, exists bool) ([]byte, int, error) {
 	switch {
@@ -103,7 +111,6 @@ func repeated(name string, old, original []byte) error {
 
 // missing returns the refusal of a file that does not contain the text.
 func missing(name string, old, original []byte) error {
-	crlf, lf := []byte("\r\n"), []byte("\n")
 	if bytes.Contains(bytes.ReplaceAll(old, crlf, lf), bytes.ReplaceAll(original, crlf, lf)) {
 		return refuse("%s does not contain original: the line endings differ (CRLF is not LF)", name)
 	}

@@ -11,7 +11,12 @@ func (w *Workspace) MakeDir(given string) (name string, created bool, err error)
 	if name, err = w.cleanChangeable(given); err != nil {
 		return "", false, err
 	}
-	_, err = w.root.Lstat(name)
+	info, err := w.root.Stat(name)
+	if err == nil {
+		if err := requireKind(Dir, given, info.Mode()); err != nil {
+			return "", false, err
+		}
+	}
 	created = errors.Is(err, fs.ErrNotExist)
 	if err := w.checkCreatable(name); err != nil {
 		return "", false, w.Explain(given, err)
