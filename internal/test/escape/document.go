@@ -17,9 +17,9 @@ func Document() string {
 	d.profiles()
 	d.differences()
 	d.WriteString("\n## The attempts\n\n" +
-		"Under what stands in bold, what follows succeeds, and under no other profile. (root) is what only\n" +
-		"root can do without a sandbox, and (not root) what a plugin of root cannot, as it has less rights than\n" +
-		"its host. A star is explained under [Where it ends differently](#where-it-ends-differently).\n")
+		"An attempt succeeds under the profiles in bold and under no other. (root): only root can do it without a\n" +
+		"sandbox. (not root): a plugin of root has less rights than its host, and cannot. \\*: it\n" +
+		"[ends differently](#where-it-ends-differently) on some systems.\n")
 	for _, g := range Table {
 		d.group(g)
 	}
@@ -90,25 +90,11 @@ func join(words []string) string {
 	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
 }
 
-// profiles says what each one sets, and what it can do that the one that is given nothing cannot.
+// profiles says what each one sets.
 func (d *document) profiles() {
-	d.line("| profile | what is set | what it can do that `nothing` cannot |")
-	d.line("|---|---|---|")
+	d.line("| profile | what is set |\n|---|---|")
 	for p := range everyone.each {
-		more := "whatever the host's user may do, but for the attempts below that succeed under `none` alone"
-		if p == NoSandbox {
-			more = "whatever the host's user may do"
-		}
-		if p&asUser == 0 {
-			var names []string
-			for _, a := range Attempts() {
-				if a.Done&p != 0 && a.Done&Nothing == 0 {
-					names = append(names, "`"+a.Name+"`")
-				}
-			}
-			more = strings.Join(names, ", ")
-		}
-		d.line("| `%s` | %s | %s |", p.name(), settings[p], more)
+		d.line("| `%s` | %s |", p.name(), settings[p])
 	}
 }
 

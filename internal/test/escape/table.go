@@ -58,30 +58,30 @@ const declared = everyone &^ asUser
 // What ends differently, and why.
 var (
 	noLoopback   = []Exception{{Bare, declared &^ NetAny, "Without a network namespace there is no loopback of its own."}}
-	noProxy      = []Exception{{Bare, NetList, "Without a network namespace the host's proxy cannot be the only way out, and there is none."}}
-	notHidden    = []Exception{{Bare, declared, "Landlock does not hide that a file is there, its size, its times and attributes, and where a link leads."}}
-	attributes   = []Exception{{Bare, WorkspaceWrite, "Landlock does not look at modes, owners, times and attributes. They stay as they are for plugins that write nothing."}}
-	noMounts     = []Exception{{Bare, Undeclared, "Without mounts nothing in a tree that can be written is protected."}, {Bare, WorkspaceWrite, "Without mounts nothing in a tree that can be written is protected."}}
-	acrossMounts = []Exception{{Namespaces, Undeclared, "The directories above a protected path are mounts, so that they stay in their place, and nothing is renamed or linked across mounts. Programs copy then."}}
+	noProxy      = []Exception{{Bare, NetList, "Without a network namespace the host's proxy cannot be the only way out: there is none."}}
+	notHidden    = []Exception{{Bare, declared, "Landlock does not hide names, sizes, times and attributes of files, and where links lead."}}
+	attributes   = []Exception{{Bare, WorkspaceWrite, "Landlock ignores modes, owners, times and attributes; plugins that write nothing cannot change them."}}
+	noMounts     = []Exception{{Bare, Undeclared | WorkspaceWrite, "Without mounts nothing in a tree that can be written is protected."}}
+	acrossMounts = []Exception{{Namespaces, Undeclared, "The directories above a protected path are mounts, across which nothing is renamed or linked: programs copy then."}}
 	notThere     = []Exception{{"", Undeclared | WorkspaceWrite, "What does not exist cannot be protected in a tree that can be written."}}
 	noIPC        = []Exception{{Bare, Undeclared, "Without an IPC namespace it shares what its user's processes share."}}
-	notApart     = []Exception{{Bare, declared, "Without a PID namespace, /proc shows the processes of the machine, though nothing in them."}}
-	noFilter     = []Exception{{Bare, Undeclared, "Without a PID namespace only a filter of system calls keeps it from that, and the one of plugins that declare nothing does not."}}
+	notApart     = []Exception{{Bare, declared, "Without a PID namespace, /proc lists the machine's processes, though nothing in them."}}
+	noFilter     = []Exception{{Bare, Undeclared, "Without a PID namespace only a filter of system calls refuses that, and undeclared plugins have a smaller one."}}
 	machineProc  = []Exception{{"", Undeclared, "It sees the machine's /proc."}}
 
 	machineSockets = []Exception{{Bare, declared &^ NetAny, "Without a network namespace, /proc shows the machine's."}}
-	ownLoader      = []Exception{{"", ExecList, "The loader of a program on the list runs whatever can be read, as the process could do in its own memory."}}
+	ownLoader      = []Exception{{"", ExecList, "The loader of a program on the list runs whatever can be read."}}
 	noConnect      = []Exception{noPaths[1], {Bare, WorkspaceRead | WorkspaceWrite, "Without mounts sockets cannot be told apart, and nothing is connected."}}
 	noPaths        = []Exception{{Bare, Undeclared, "Landlock does not look at Unix sockets before its version 9."}, {Bare, NetAny, "Landlock does not look at Unix sockets before its version 9."}}
 	tmpOfUser      = []Exception{{"", Undeclared, "It has the temporary files of its user."}, {Bare, declared, "Without mounts the limit is one of each file."}}
 	noGroup        = []Exception{{Ungrouped, declared | Undeclared, "It takes a control group that the host may make."}}
-	ownGroup       = []Exception{{Bare, declared, "Without a PID namespace a group can have processes of others, and its user has them."}}
+	ownGroup       = []Exception{{Bare, declared, "Without a PID namespace a group can have processes of others."}}
 	kernelTables   = []Exception{{Bare, declared | Undeclared, "Without mounts nothing hides the kernel's own files in /proc."}}
 	noUsers        = []Exception{{Bare, Undeclared, uncounted}, {AsRoot, Undeclared, uncounted}}
 	noView         = []Exception{{Bare, Undeclared, "Without mounts it sees the machine's devices and settings."}}
 )
 
-const uncounted = "Without a user namespace of its own, those that it made would count as its user's, of whom others would get none."
+const uncounted = "Without a user namespace of its own, those that it made would count as its user's."
 
 // Table is what a sandbox lets a plugin do, and what not.
 var Table = []Group{
@@ -112,7 +112,7 @@ var Table = []Group{
 		{"read-dots", "Opens it by a path with `..` from the workspace.", Reads, asUser, AnyUser, nil},
 		{"read-link", "Opens a symbolic link in the workspace that leads to it.", Reads, asUser, AnyUser, nil},
 		{"read-door", "Opens it through a symbolic link to its directory.", Reads, asUser, AnyUser, nil},
-		{"read-race", "Exchanges a directory of its own for a link to the outside, again and again, while it opens a path through it.", Reads, asUser, AnyUser, nil},
+		{"read-race", "Exchanges a directory for a link to the outside, again and again, while it opens a path through it.", Reads, asUser, AnyUser, nil},
 		{"read-hardlink", "Makes a hard link to it and opens that.", Reads, asUser, AnyUser, nil},
 		{"read-opath", "Opens it as a path (O_PATH), and that descriptor for reading.", Reads, asUser, AnyUser, nil},
 		{"read-openat2", "Opens it by openat2.", Reads, asUser, AnyUser, nil},

@@ -18,22 +18,23 @@ type table struct {
 	bytes.Buffer
 	told map[reflect.Type]string // the sections that have the settings of a type
 	seen map[reflect.Type][]*setting.Setting
+	said map[string]string // the keys that have a meaning first
 }
 
 const page = `<!-- Made by make generate from the Go types of toolhost.yaml. -->
 
 # toolhost.yaml
 
-` + whole + `
+` + whole + ` Rates are calls, a slash and a period of up to 24h, such as 10/1m. In names of tools, plugins and places, * stands for any characters.
 
 ` + "`toolhost config init` writes a file with every setting commented out, `config check` finds mistakes,\n" +
-	"`config show` prints what is in force, and `config schema` prints the JSON Schema.\n" +
+	"`config` prints what is in force, and `config explain KEY` what a setting means.\n" +
 	"[Configure the host](../how-to/configure.md) says how the file is found and trusted.\n" + head
 
 const head = "\n| key | value | default | meaning |\n|---|---|---|---|\n"
 
 func (g *generator) reference(t *testing.T) []byte {
-	r := &table{generator: g, T: t, told: map[reflect.Type]string{}, seen: map[reflect.Type][]*setting.Setting{}}
+	r := &table{generator: g, T: t, told: map[reflect.Type]string{}, seen: map[reflect.Type][]*setting.Setting{}, said: map[string]string{}}
 	r.WriteString(page)
 	has := reflect.ValueOf(*Default())
 	for _, m := range root().Members {
@@ -88,7 +89,7 @@ func (r *table) rows(prefix string, in reflect.Type, all []*setting.Setting, has
 		case len(s.Members) == 0 || s.Also != nil:
 			r.row(prefix, in, m, has)
 		case at != "":
-			fmt.Fprintf(&r.Buffer, "| `%s` | [as for %s](#%s) | | %s |\n", key, at, at, cell(about))
+			fmt.Fprintf(&r.Buffer, "| `%s` | [as for %s](#%s) | | |\n", key, at, at)
 		default:
 			r.told[s.Go] = section
 			fmt.Fprintf(&r.Buffer, "| `%s` | a mapping | | %s |\n", key, cell(about))
@@ -104,8 +105,18 @@ func (r *table) row(prefix string, in reflect.Type, s *setting.Setting, has refl
 	if d := r.defaultOf(r.T, s, has.FieldByIndex(index(r.T, has.Type(), s.Field))); len(d) > 0 {
 		value = "`" + string(bytes.Trim(d, `"`)) + "`"
 	}
-	fmt.Fprintf(&r.Buffer, "| `%s` | %s | %s | %s |\n", prefix+s.Name, cell(what(s)), cell(value), cell(about))
+	about = strings.Replace(about, " * stands for any characters.", "", 1)
+	if first := r.said[about]; first != "" {
+		about = "As `" + first + "`."
+	} else {
+		r.said[about] = prefix + s.Name
+	}
+	fmt.Fprintf(&r.Buffer, "| `%s` | %s | %s | %s |\n", prefix+s.Name, cell(inHead.Replace(what(s))), cell(value), cell(about))
 }
+
+// inHead takes out of values what the head of the page says.
+var inHead = strings.NewReplacer(" such as 30s or 10m", "", " such as 64MiB", "", "; units are B, KiB, MiB and GiB", "",
+	" such as 10/1m, or unlimited: calls, a slash, and a period of up to 24h", ", or unlimited")
 
 // what says what a setting takes.
 func what(s *setting.Setting) string {

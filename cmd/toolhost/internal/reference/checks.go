@@ -12,15 +12,15 @@ func checks(string) (string, error) {
 	b := &strings.Builder{}
 	b.WriteString(generated("What plugin verify checks", "cmd/toolhost/internal/verify"))
 	fmt.Fprintf(b, "`toolhost plugin verify FILE` makes these %d checks of a plugin's binary in any language, in this order. "+
-		"A check that\nneeds one that has failed is skipped, so that one fault has one name. `fail` makes the exit status 1; `warn` does\n"+
+		"A check that\nneeds one that has failed is skipped. One that fails prints what to do, and makes the exit status 1; `warn` does\n"+
 		"not.\n", len(verify.Checks()))
 	group := ""
 	for _, c := range verify.Checks() {
 		if g := c.Group(); g != group {
 			group = g
-			fmt.Fprintf(b, "\n## %s\n\n| check | holds if | if not | see |\n|---|---|---|---|\n", verify.Title(g))
+			fmt.Fprintf(b, "\n## %s\n\n| check | holds if |\n|---|---|\n", verify.Title(g))
 		}
-		fmt.Fprintf(b, "| `%s` | %s | %s | [%s](../plugin-protocol.md#%[4]s) |\n", c.ID, cell(c.What), cell(c.Do), c.See)
+		fmt.Fprintf(b, "| [`%s`](../plugin-protocol.md#%s) | %s |\n", c.ID, c.See, cell(c.What))
 	}
 	return b.String(), nil
 }

@@ -18,7 +18,6 @@ var documents = map[string]func(root string) (string, error){
 	"commands.md": commands,
 	"errors.md":   errorCodes,
 	"metrics.md":  metricNames,
-	"protocol.md": protocol,
 	"verify.md":   checks,
 }
 
