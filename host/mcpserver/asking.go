@@ -100,7 +100,9 @@ func (r *running) ListRoots(ctx context.Context) (*mcp.ListRootsResult, error) {
 		return nil, unsupported("roots")
 	}
 	if !at.latest {
-		return sent(ctx, func() (*mcp.ListRootsResult, error) { return at.session.ListRoots(questionContext{ctx, at.ctx}, nil) })
+		return sent(ctx, func() (*mcp.ListRootsResult, error) {
+			return at.session.ListRoots(questionContext{ctx, at.ctx}, nil)
+		})
 	}
 	answer, err := r.put(ctx, &mcp.ListRootsParams{})
 	res, _ := answer.(*mcp.ListRootsResult)

@@ -98,7 +98,8 @@ func (at *request) namedCapabilities() *mcp.ClientCapabilities {
 	if last := at.client.named.Load(); last != nil && reflect.DeepEqual(last.value, value) {
 		return last.capabilities
 	}
-	now := &namedCapabilities{value, (&mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Meta: at.meta}}).ClientCapabilities()}
+	call := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Meta: at.meta}}
+	now := &namedCapabilities{value, call.ClientCapabilities()}
 	at.client.named.Store(now)
 	return now.capabilities
 }
