@@ -34,7 +34,7 @@ func (f *Fleet) Drain(ctx context.Context, name string, on bool) error {
 		f.drain(on)
 		return nil
 	}
-	return m.told(ctx, drainOperation, drainRequest{on}, new(struct{}))
+	return m.operate(ctx, drainOperation, drainRequest{on}, new(struct{}))
 }
 
 // Drained returns when a host that drains has ended the calls of other hosts. Empty: this host.
@@ -51,7 +51,7 @@ func (f *Fleet) Drained(ctx context.Context, name string) error {
 		var now drainState
 		if m == nil {
 			now = f.drainState(ctx)
-		} else if err = m.told(ctx, drainedOperation, struct{}{}, &now); err != nil {
+		} else if err = m.operate(ctx, drainedOperation, struct{}{}, &now); err != nil {
 			return err
 		}
 		switch {

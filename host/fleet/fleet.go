@@ -96,11 +96,11 @@ func newFleet(h *host.Host, c *Config) (*Fleet, error) {
 	}
 	f.mounts = mounts{
 		node: n, directory: &f.directory, changes: newSignal(), offers: map[string][]*offer{},
-		tools: map[string]*mounted{}, unfit: map[string]bool{}, defs: map[string]*definition{},
+		tools: map[string]*mounted{}, stale: map[string]bool{}, defs: map[string]*definition{},
 	}
 	f.routes = routes{
 		node: n, directory: &f.directory, mounts: &f.mounts, queue: &f.queue,
-		bonds: map[bondKey]*bond{}, visited: map[string]map[string]bool{},
+		homes: map[homeKey]*home{}, visited: map[string]map[string]bool{},
 	}
 	f.visits = visits{
 		presence: p, directory: &f.directory, queue: &f.queue, byInstance: map[string]*visit{}, accounts: map[string]*account{},
@@ -126,7 +126,7 @@ func (f *Fleet) Reconfigure(c Config) error {
 	f.announces.send()
 	f.openSoon.send()
 	f.reconfigured()
-	f.refitAll()
+	f.rebuildAll()
 	return nil
 }
 
