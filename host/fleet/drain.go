@@ -70,7 +70,7 @@ const drainPoll = 10 * time.Second
 
 // drainState returns how a host drains that does, as soon as it has no calls of other hosts any more,
 // or after a while.
-func (s *visits) drainState(ctx context.Context) drainState {
+func (s *inbound) drainState(ctx context.Context) drainState {
 	ctx, cancel := context.WithTimeout(ctx, drainPoll)
 	defer cancel()
 	s.bell.wait(ctx, func() bool { return s.serving.Load() == 0 || !s.draining.Load() })
@@ -78,7 +78,7 @@ func (s *visits) drainState(ctx context.Context) drainState {
 }
 
 // drain has the host take no new calls, or take them again.
-func (s *visits) drain(on bool) {
+func (s *inbound) drain(on bool) {
 	if s.draining.Swap(on) != on {
 		if c := s.queue.calls.Load(); c != nil {
 			c.Drain(on)

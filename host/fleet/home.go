@@ -91,8 +91,8 @@ func (*home) session(name string, losses int) string {
 	return name + "+" + strconv.Itoa(losses)
 }
 
-// visit remembers that a session has called a host, which is told of its end. The lock is held.
-func (s *routes) visit(session string, m *member) {
+// remember notes that a session has called a host, which is told of its end. The lock is held.
+func (s *routes) remember(session string, m *member) {
 	visited := s.visited[session]
 	if visited == nil {
 		visited = map[string]bool{}

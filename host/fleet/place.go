@@ -143,7 +143,7 @@ func (r *remoteCall) better(but *member) (*offer, error) {
 		}
 	}
 	if r.call.Session != "" {
-		s.visit(r.call.Session, o.member)
+		s.remember(r.call.Session, o.member)
 		if o.Keeps && r.on == "" {
 			s.setHome(key, o.member)
 			r.home = o.member
