@@ -197,30 +197,30 @@ func TestStartsOfOneKeyHaveBounds(t *testing.T) {
 	f := &Fleet{
 		node:      p.node,
 		directory: directory{presence: p, members: map[string]*member{}},
-		visits:    visits{presence: p, byInstance: map[string]*visit{}, accounts: map[string]*account{}},
+		inbound:   inbound{presence: p, byInstance: map[string]*callingHost{}, accounts: map[string]*account{}},
 	}
 	f.settings.Store(configure(Config{Key: Key{public: "own"}}, 1))
-	visit := func(key string, i int) *visit {
+	start := func(key string, i int) *callingHost {
 		return f.of(&announcement{Key: key, Instance: binary.BigEndian.AppendUint32([]byte(key), uint32(i))}) //nolint:gosec // small
 	}
 	for i := range maxStarts {
-		if f.full("hostile", false) || visit("hostile", i) == nil {
+		if f.full("hostile", false) || start("hostile", i) == nil {
 			t.Fatalf("%d starts are too many", i)
 		}
 		f.members[fmt.Sprint(i)] = &member{key: "hostile"}
 	}
-	if !f.full("hostile", false) || visit("hostile", maxStarts) != nil {
+	if !f.full("hostile", false) || start("hostile", maxStarts) != nil {
 		t.Error("it may start more often")
 	}
 	for _, key := range []string{"other", "own"} {
-		if f.full(key, key == "own") || visit(key, 0) == nil {
+		if f.full(key, key == "own") || start(key, 0) == nil {
 			t.Errorf("it keeps out hosts with the key %s", key)
 		}
 	}
-	v := visit("hostile", 0)
+	v := start("hostile", 0)
 	v.expire()
-	if visit("hostile", maxStarts) == nil {
-		t.Error("a visit that has ended counts")
+	if start("hostile", maxStarts) == nil {
+		t.Error("a host that is gone counts")
 	}
 }
 
@@ -234,16 +234,16 @@ func TestUnacceptableLinkExpires(t *testing.T) {
 	opening := binary.BigEndian.AppendUint32(append([]byte{1}, make([]byte, 16)...), 1<<16)
 	opening = append(append(opening, about...), make([]byte, 32+16)...) // of a key that everybody has
 	f.opened(opening, func([]byte) error { return nil })
-	f.visits.mu.Lock()
-	defer f.visits.mu.Unlock()
+	f.inbound.mu.Lock()
+	defer f.inbound.mu.Unlock()
 	v := f.byInstance[a.id()]
 	if v == nil {
 		t.Fatal("the opening was not read")
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if len(v.guests) > 0 || v.expiry == nil {
-		t.Errorf("%d links, and the visit does not expire", len(v.guests))
+	if len(v.links) > 0 || v.expiry == nil {
+		t.Errorf("%d links, and the host does not expire", len(v.links))
 	}
 }
 

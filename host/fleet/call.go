@@ -51,8 +51,8 @@ type remoteCall struct {
 	repeated   bool   // the operator has the host's chain repeat the call, and not the fleet
 	careful    bool   // lines that were made before the connection was lost are not used
 
-	// bonded is the host that the session has got by this call. Guarded by the lock of routes.
-	bonded *member
+	// home is the host that the session has got by this call. Guarded by the lock of routes.
+	home *member
 }
 
 // tried runs the call, and once more on another host if that is harmless.
@@ -124,7 +124,7 @@ func (r *remoteCall) once(ctx context.Context, but *member) (tool.Result, *offer
 		e := ofHost(a.Error.clean(), host)
 		e.Tool = r.call.Name
 		if e.Unsent {
-			r.unbond()
+			r.leaveHome()
 		}
 		return tool.Result{}, o, e
 	}

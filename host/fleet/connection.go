@@ -163,7 +163,7 @@ func (f *Fleet) followConnection(states <-chan nats.Status) {
 		case state := <-states:
 			if state != nats.CONNECTED {
 				f.directory.disconnected()
-				f.visits.disconnected()
+				f.inbound.disconnected()
 				f.bell.ring()
 				continue
 			}

@@ -25,9 +25,9 @@ const (
 // directory is who is there. It hears of a host first, and tells the parts that have something of it.
 type directory struct {
 	*presence
-	mounts *mounts
-	routes *routes
-	visits *visits
+	mounts  *mounts
+	routes  *routes
+	inbound *inbound
 
 	mu               sync.Mutex // guards what is known of each member, too
 	closed           bool
@@ -161,7 +161,7 @@ func (d *directory) drop(m *member, why string) bool {
 	d.others.Store(int32(len(d.members))) //nolint:gosec // at most maxMembers
 	m.ready()
 	m.leave(fmt.Errorf("host %s is gone: %s", m.host, why))
-	d.visits.dismiss(m.id)
+	d.inbound.dismiss(m.id)
 	d.log.Info("a host has left the fleet", "host", m.host, "instance", m.id, "why", why)
 	return true
 }

@@ -34,7 +34,7 @@ func (f *Fleet) Drain(ctx context.Context, name string, on bool) error {
 		f.drain(on)
 		return nil
 	}
-	return m.told(ctx, drainOperation, drainRequest{on}, new(struct{}))
+	return m.operate(ctx, drainOperation, drainRequest{on}, new(struct{}))
 }
 
 // Drained returns when a host that drains has ended the calls of other hosts. Empty: this host.
@@ -51,7 +51,7 @@ func (f *Fleet) Drained(ctx context.Context, name string) error {
 		var now drainState
 		if m == nil {
 			now = f.drainState(ctx)
-		} else if err = m.told(ctx, drainedOperation, struct{}{}, &now); err != nil {
+		} else if err = m.operate(ctx, drainedOperation, struct{}{}, &now); err != nil {
 			return err
 		}
 		switch {
@@ -70,7 +70,7 @@ const drainPoll = 10 * time.Second
 
 // drainState returns how a host drains that does, as soon as it has no calls of other hosts any more,
 // or after a while.
-func (s *visits) drainState(ctx context.Context) drainState {
+func (s *inbound) drainState(ctx context.Context) drainState {
 	ctx, cancel := context.WithTimeout(ctx, drainPoll)
 	defer cancel()
 	s.bell.wait(ctx, func() bool { return s.serving.Load() == 0 || !s.draining.Load() })
@@ -78,7 +78,7 @@ func (s *visits) drainState(ctx context.Context) drainState {
 }
 
 // drain has the host take no new calls, or take them again.
-func (s *visits) drain(on bool) {
+func (s *inbound) drain(on bool) {
 	if s.draining.Swap(on) != on {
 		if c := s.queue.calls.Load(); c != nil {
 			c.Drain(on)

@@ -27,7 +27,7 @@ type Fleet struct {
 	directory
 	mounts
 	routes
-	visits
+	inbound
 	queue
 
 	service micro.Service
@@ -90,20 +90,21 @@ func newFleet(h *host.Host, c *Config) (*Fleet, error) {
 	p.catalogue.Store(&catalogue{revision: 1})
 	f := &Fleet{node: n, presence: p}
 	f.directory = directory{
-		presence: p, mounts: &f.mounts, routes: &f.routes, visits: &f.visits,
+		presence: p, mounts: &f.mounts, routes: &f.routes, inbound: &f.inbound,
 		members: map[string]*member{}, departed: map[string]uint64{}, strangers: map[string]*stranger{},
 		endings: map[string][]string{},
 	}
 	f.mounts = mounts{
 		node: n, directory: &f.directory, changes: newSignal(), offers: map[string][]*offer{},
-		tools: map[string]*mounted{}, unfit: map[string]bool{}, defs: map[string]*definition{},
+		tools: map[string]*mounted{}, stale: map[string]bool{}, defs: map[string]*definition{},
 	}
 	f.routes = routes{
 		node: n, directory: &f.directory, mounts: &f.mounts, queue: &f.queue,
-		bonds: map[bondKey]*bond{}, visited: map[string]map[string]bool{},
+		homes: map[homeKey]*home{}, visited: map[string]map[string]bool{},
 	}
-	f.visits = visits{
-		presence: p, directory: &f.directory, queue: &f.queue, byInstance: map[string]*visit{}, accounts: map[string]*account{},
+	f.inbound = inbound{
+		presence: p, directory: &f.directory, queue: &f.queue,
+		byInstance: map[string]*callingHost{}, accounts: map[string]*account{},
 	}
 	f.queue = queue{presence: p, mounts: &f.mounts, openSoon: newSignal(), turn: make(chan struct{}, 1)}
 	return f, nil
@@ -126,7 +127,7 @@ func (f *Fleet) Reconfigure(c Config) error {
 	f.announces.send()
 	f.openSoon.send()
 	f.reconfigured()
-	f.refitAll()
+	f.rebuildAll()
 	return nil
 }
 
@@ -160,10 +161,10 @@ func (f *Fleet) Close(ctx context.Context) error {
 			cancel()
 		}
 		f.directory.close()
-		visits := f.visits.close()
+		all := f.inbound.close()
 		f.bell.ring()
 		f.end()
-		for _, v := range visits {
+		for _, v := range all {
 			v.leave()
 		}
 		f.queue.close(ctx)

@@ -195,8 +195,8 @@ func (m *member) ask(ctx context.Context, operation string, in, out any) error {
 	return json.Unmarshal(res.Structured, out)
 }
 
-// told is ask for what an operator wants of the host, whose refusal says whose it is.
-func (m *member) told(ctx context.Context, operation string, in, out any) error {
+// operate is ask for what an operator wants of the host, whose refusal says whose it is.
+func (m *member) operate(ctx context.Context, operation string, in, out any) error {
 	err := m.ask(ctx, operation, in, out)
 	if e := new(tool.Error); errors.As(err, &e) && !e.Unsent {
 		return ofHost(e, m.host)

@@ -63,9 +63,9 @@ type member struct {
 func (m *member) usable() bool { return m.refused == "" && !m.said.Leaving }
 func (m *member) takes() bool  { return m.usable() && !m.said.Draining }
 
-// hurry has a host that has calls of this one asked as soon as in a small fleet, if it announces itself less often. The
+// askSoon has a host that has calls of this one asked as soon as in a small fleet, if it announces itself less often. The
 // directory's lock is held.
-func (m *member) hurry() {
+func (m *member) askSoon() {
 	if m.said.every() > interval {
 		m.timer.Reset(max(silence(interval)-time.Since(m.heard), 0))
 	}
@@ -161,7 +161,7 @@ func (d *directory) update(id, peer string, a *announcement) *member {
 	}
 	m.timer.Reset(silence(a.every()))
 	if m.calls.Load() > 0 {
-		m.hurry()
+		m.askSoon()
 	}
 	if m.line != nil {
 		m.line.listen(d.denied())
@@ -177,7 +177,7 @@ func (d *directory) update(id, peer string, a *announcement) *member {
 	}
 	d.mu.Unlock()
 	if before.Draining != a.Draining {
-		d.mounts.refit(m)
+		d.mounts.rebuild(m)
 	}
 	d.bell.ring()
 	return m

@@ -51,15 +51,15 @@ type mounts struct {
 
 	compiling sync.Mutex // held while a schema is compiled
 
-	mu       sync.Mutex
-	closed   bool
-	offers   map[string][]*offer    // by the name here, sorted by host
-	tools    map[string]*mounted    // see mountedAs
-	unfit    map[string]bool        // names that tools has as they were
-	defs     map[string]*definition // by digest
-	shadowed map[string]bool        // mounted tools whose name the host itself uses
-	telling  bool                   // the registry is about to be told of a change
-	untold   bool                   // there is one that the registry has not been told
+	mu         sync.Mutex
+	closed     bool
+	offers     map[string][]*offer    // by the name here, sorted by host
+	tools      map[string]*mounted    // see mountedAs
+	stale      map[string]bool        // names that tools has as they were
+	defs       map[string]*definition // by digest
+	shadowed   map[string]bool        // mounted tools whose name the host itself uses
+	telling    bool                   // the registry is about to be told of a change
+	unnotified bool                   // there is one that the registry has not been told
 }
 
 // gatherTime is how long changes are collected before they are told.
@@ -125,8 +125,8 @@ func (s *mounts) withdraw(m *member) {
 	}
 }
 
-// refit makes the tools of a host again, as which of their versions is used may depend on it.
-func (s *mounts) refit(m *member) {
+// rebuild makes the tools of a host again, as which of their versions is used may depend on it.
+func (s *mounts) rebuild(m *member) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for name := range m.offers {
@@ -134,8 +134,8 @@ func (s *mounts) refit(m *member) {
 	}
 }
 
-// refitAll makes all tools again, for other rules.
-func (s *mounts) refitAll() {
+// rebuildAll makes all tools again, for other rules.
+func (s *mounts) rebuildAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for name := range s.offers {
@@ -146,7 +146,7 @@ func (s *mounts) refitAll() {
 // fit has what is mounted under a name made again: before it is used, and for many changes once. The lock is
 // held.
 func (s *mounts) fit(name string) {
-	s.unfit[name] = true
+	s.stale[name] = true
 	s.notifySoon()
 }
 
@@ -159,15 +159,15 @@ func (s *mounts) tool(name string) *mounted {
 
 // mountedAs returns what is mounted under a name; nil: nothing. The lock is held.
 func (s *mounts) mountedAs(name string) *mounted {
-	if s.unfit[name] {
+	if s.stale[name] {
 		before, now := s.tools[name], s.build(name)
 		if now == nil {
 			delete(s.tools, name)
 		} else {
 			s.tools[name] = now
 		}
-		s.untold = s.untold || before.listed() != now.listed()
-		delete(s.unfit, name)
+		s.unnotified = s.unnotified || before.listed() != now.listed()
+		delete(s.stale, name)
 	}
 	return s.tools[name]
 }
@@ -178,13 +178,13 @@ func (s *mounts) fitAll() {
 	for left := true; left; {
 		s.mu.Lock()
 		n := 0
-		for name := range s.unfit {
+		for name := range s.stale {
 			if n++; n > atOnce {
 				break
 			}
 			s.mountedAs(name)
 		}
-		left = len(s.unfit) > 0
+		left = len(s.stale) > 0
 		s.mu.Unlock()
 	}
 }

@@ -99,7 +99,7 @@ func (r *remoteCall) choose(but *member) (*offer, *line, error) {
 		return nil, nil, err
 	}
 	if o.member.calls.Add(1) == 1 {
-		o.member.hurry()
+		o.member.askSoon()
 	}
 	return o, o.member.line, nil
 }
@@ -109,9 +109,9 @@ func (r *remoteCall) choose(but *member) (*offer, *line, error) {
 func (r *remoteCall) better(but *member) (*offer, error) {
 	s := r.routes
 	v := r.tool.versions[0]
-	key := bondKey{r.call.Session, v.offers[0].Plugin}
-	if b := s.bonds[key]; b != nil && b.id != "" && v.offers[0].Keeps && r.on == "" {
-		bound := s.bonded(b)
+	key := homeKey{r.call.Session, v.offers[0].Plugin}
+	if b := s.homes[key]; b != nil && b.id != "" && v.offers[0].Keeps && r.on == "" {
+		bound := s.homeOf(b)
 		if bound == nil {
 			b.id, b.losses = "", b.losses+1
 			return nil, tool.Errorf(tool.CodeUnavailable, "the state that the session had in plugin %s is lost with host %s", key.plugin, b.host).
@@ -143,10 +143,10 @@ func (r *remoteCall) better(but *member) (*offer, error) {
 		}
 	}
 	if r.call.Session != "" {
-		s.visit(r.call.Session, o.member)
+		s.remember(r.call.Session, o.member)
 		if o.Keeps && r.on == "" {
-			s.bind(key, o.member)
-			r.bonded = o.member
+			s.setHome(key, o.member)
+			r.home = o.member
 		}
 	}
 	return o, nil

@@ -58,7 +58,7 @@ func (s *mounts) unshadow() {
 	for name := range shadowed {
 		if _, there := s.host.OwnerOf(name); !there {
 			s.mu.Lock()
-			s.untold = true
+			s.unnotified = true
 			s.notifySoon()
 			s.mu.Unlock()
 			return
@@ -80,8 +80,8 @@ func (s *mounts) notifySoon() {
 		s.fitAll()
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.untold && !s.closed {
-			s.untold = false
+		if s.unnotified && !s.closed {
+			s.unnotified = false
 			s.changes.send()
 		}
 	})
@@ -92,7 +92,7 @@ func (s *mounts) toBeListed() {
 	s.fitAll()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.untold = false
+	s.unnotified = false
 	select {
 	case <-s.changes:
 	default:

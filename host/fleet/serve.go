@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// maxGuests bounds the links that one instance of another host may have to this one. It needs
+	// maxLinksOfHost bounds the links that one instance of another host may have to this one. It needs
 	// one, and a second while it has not noticed that the first has ended.
-	maxGuests = 4
+	maxLinksOfHost = 4
 	// maxLinks bounds those of all.
 	maxLinks = 16384
 	// provenIn is how soon whoever opened a link has to prove that it is the host it says.
@@ -32,9 +32,9 @@ const (
 	defaultMaxCalls = 1024
 )
 
-// guest serves one link of another host. It is the provider on it.
-type guest struct {
-	*visit
+// servedLink serves one link of another host. It is the provider on it.
+type servedLink struct {
+	*callingHost
 	link   *link.Link
 	called string // what the host calls itself
 	// reconnects is how often the connection had been made again when the link was accepted.
@@ -42,7 +42,7 @@ type guest struct {
 }
 
 // opened takes a request for a link, which anybody may have sent.
-func (s *visits) opened(data []byte, respond func([]byte) error) {
+func (s *inbound) opened(data []byte, respond func([]byte) error) {
 	if o, a := s.checkOpening(data, respond); o != nil {
 		s.directory.hear(o.About)
 		s.accept(o, a, respond)
@@ -55,7 +55,7 @@ func refuse(respond func([]byte) error, code tool.Code, format string, args ...a
 
 // checkOpening reads a request for a link, and what its host says of itself; nil: it is not one of a host
 // that is known.
-func (s *visits) checkOpening(data []byte, respond func([]byte) error) (*link.Opening, *announcement) {
+func (s *inbound) checkOpening(data []byte, respond func([]byte) error) (*link.Opening, *announcement) {
 	o, err := link.ParseOpening(data)
 	if err != nil {
 		return nil, nil
@@ -81,7 +81,7 @@ func (s *visits) checkOpening(data []byte, respond func([]byte) error) (*link.Op
 }
 
 // accept makes a link that a known host has asked for, and serves it.
-func (s *visits) accept(o *link.Opening, a *announcement, respond func([]byte) error) {
+func (s *inbound) accept(o *link.Opening, a *announcement, respond func([]byte) error) {
 	v := s.of(a)
 	if v == nil {
 		refuse(respond, tool.CodeResourceExhausted, "host %s has too many links", s.settings.Load().Name)
@@ -98,7 +98,7 @@ func (s *visits) accept(o *link.Opening, a *announcement, respond func([]byte) e
 		v.mu.Unlock()
 		return
 	}
-	g := &guest{v, k, a.Name, reconnects}
+	g := &servedLink{v, k, a.Name, reconnects}
 	if !v.admit(g) {
 		_ = k.Close()
 		return
@@ -107,7 +107,7 @@ func (s *visits) accept(o *link.Opening, a *announcement, respond func([]byte) e
 }
 
 // serve answers the calls on the link until it ends.
-func (g *guest) serve() {
+func (g *servedLink) serve() {
 	unproven := time.AfterFunc(provenIn, func() {
 		select {
 		case <-g.link.Proven():
@@ -117,27 +117,27 @@ func (g *guest) serve() {
 	})
 	defer unproven.Stop()
 	server := wire.Server{Provider: g, OnSessionEnded: func(_ context.Context, session string) { g.endSession(session) }}
-	err := server.Serve(g.visits.life, g.link)
-	if err != nil && g.visits.life.Err() == nil {
-		g.visits.log.Debug("a link has ended", "host", g.called, "error", err)
+	err := server.Serve(g.inbound.life, g.link)
+	if err != nil && g.inbound.life.Err() == nil {
+		g.inbound.log.Debug("a link has ended", "host", g.called, "error", err)
 	}
 	g.mu.Lock()
 	g.drop(g)
 	g.linger()
 	g.mu.Unlock()
-	g.visits.bell.ring()
+	g.inbound.bell.ring()
 }
 
 // List implements [tool.Provider]. What is shared is read by indexOperation.
-func (*guest) List(context.Context) ([]tool.Definition, error) { return nil, nil }
+func (*servedLink) List(context.Context) ([]tool.Definition, error) { return nil, nil }
 
 // Close implements [tool.Provider].
-func (*guest) Close(context.Context) error { return nil }
+func (*servedLink) Close(context.Context) error { return nil }
 
 // Execute implements [tool.Provider]: it runs a call of the other host. An error is a result with an
 // answer.
-func (g *guest) Execute(ctx context.Context, call tool.Call) (tool.Result, error) {
-	c := g.visits.settings.Load()
+func (g *servedLink) Execute(ctx context.Context, call tool.Call) (tool.Result, error) {
+	c := g.inbound.settings.Load()
 	p, known := c.known[g.key]
 	if !known {
 		return failed(tool.Errorf(tool.CodePermissionDenied, "the host is not known here any more").NeverSent()), nil
@@ -146,24 +146,24 @@ func (g *guest) Execute(ctx context.Context, call tool.Call) (tool.Result, error
 	var err error
 	switch call.Name {
 	case indexOperation:
-		out = index{g.visits.revision(), g.visits.catalogue.Load().index(p.Share)}
+		out = index{g.inbound.revision(), g.inbound.catalogue.Load().index(p.Share)}
 	case definitionsOperation:
 		var in definitionsRequest
 		if err = json.Unmarshal(call.Arguments, &in); err == nil {
-			out = g.visits.catalogue.Load().definitions(p.Share, in)
+			out = g.inbound.catalogue.Load().definitions(p.Share, in)
 		}
 	case drainOperation:
 		var in drainRequest
 		if err = json.Unmarshal(call.Arguments, &in); err == nil {
 			if err = mayDrain(p); err == nil {
-				g.visits.log.Info("another host has this one drain, or not", "host", g.called, "on", in.On)
-				g.visits.drain(in.On)
+				g.inbound.log.Info("another host has this one drain, or not", "host", g.called, "on", in.On)
+				g.inbound.drain(in.On)
 			}
 			out = struct{}{}
 		}
 	case drainedOperation:
 		if err = mayDrain(p); err == nil {
-			out = g.visits.drainState(ctx)
+			out = g.inbound.drainState(ctx)
 		}
 	default:
 		return g.run(ctx, c, p, call), nil
@@ -179,8 +179,8 @@ func (g *guest) Execute(ctx context.Context, call tool.Call) (tool.Result, error
 }
 
 // run runs a call of a tool.
-func (g *guest) run(ctx context.Context, c *configured, p namedPeer, call tool.Call) tool.Result {
-	t, there := g.visits.catalogue.Load().tools[call.Name]
+func (g *servedLink) run(ctx context.Context, c *configured, p namedPeer, call tool.Call) tool.Result {
+	t, there := g.inbound.catalogue.Load().tools[call.Name]
 	if !there || !matches(p.Share, call.Name) {
 		return failed(tool.Errorf(tool.CodeNotFound, "tool not found: %s is not shared with this host", call.Name).
 			At(tool.StageResolve).NeverSent().Because(tool.ErrNotFound))
@@ -191,10 +191,10 @@ func (g *guest) run(ctx context.Context, c *configured, p namedPeer, call tool.C
 		e := tool.Errorf(tool.CodeResourceExhausted, "%d calls of this host are in progress there, as many as may be", limit)
 		e.RetryAfter = tool.Duration(time.Second)
 		by := Caller{Peer: p.name, Host: g.called}.account()
-		g.visits.host.Refuse(host.Caller{Name: by, Account: by, Via: Owner}, call.Name, e)
+		g.inbound.host.Refuse(host.Caller{Name: by, Account: by, Via: Owner}, call.Name, e)
 		return failed(e.At(tool.StageLimit).NeverSent().Try("try again later").Fix("raise nats.max_calls there"))
 	}
-	defer g.visits.serve()()
+	defer g.inbound.serve()()
 	defer g.paid.calls.Add(-1)
 	session, err := g.sessionOf(c, p.name, &call)
 	if err != nil {
@@ -202,7 +202,7 @@ func (g *guest) run(ctx context.Context, c *configured, p namedPeer, call tool.C
 		e.Unsent = true
 		return failed(&e)
 	}
-	if g.visits.draining.Load() && (!t.Keeps || !slices.Contains(session.Plugins(), t.Plugin)) {
+	if g.inbound.draining.Load() && (!t.Keeps || !slices.Contains(session.Plugins(), t.Plugin)) {
 		return failed(tool.Errorf(tool.CodeUnavailable, "it drains and takes no new calls").
 			At(tool.StageStart).NeverSent().Try("try again later"))
 	}

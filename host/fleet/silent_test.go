@@ -13,13 +13,13 @@ import (
 // When a host is missed, after its last word, in a small fleet. It is gone after 3.1 s at the earliest, and
 // when the question that is open then has had its time.
 const (
-	asked     = 1100 * time.Millisecond // it is asked
-	lateAfter = asked + 500*time.Millisecond
-	goneAfter = asked + 4*500*time.Millisecond + 3*125*time.Millisecond
-	backAfter = 3400 * time.Millisecond // at most, after it is in reach again
-	untold    = 100 * time.Millisecond  // at most, until the registry is told
-	unheard   = 5100 * time.Millisecond // at most, until a call ends of a host that is heard and does not hear
-	moment    = 5 * time.Millisecond    // how exactly is looked
+	asked      = 1100 * time.Millisecond // it is asked
+	lateAfter  = asked + 500*time.Millisecond
+	goneAfter  = asked + 4*500*time.Millisecond + 3*125*time.Millisecond
+	backAfter  = 3400 * time.Millisecond // at most, after it is in reach again
+	unnotified = 100 * time.Millisecond  // at most, until the registry is told
+	unheard    = 5100 * time.Millisecond // at most, until a call ends of a host that is heard and does not hear
+	moment     = 5 * time.Millisecond    // how exactly is looked
 )
 
 // watched is a host b, at a proxy, that has a call of a, and a host c.
@@ -80,7 +80,7 @@ func (w *watched) goes(t *testing.T, after time.Duration) {
 	w.loses(t)
 	w.since(t, "without its call", after)
 	require.Eventually(t, "its tools to be gone", func() bool { return !w.has("only.b") })
-	w.since(t, "without its tools", after+untold)
+	w.since(t, "without its tools", after+unnotified)
 	if _, err := w.Execute(t.Context(), tool.Call{Name: "only.b"}); tool.CodeOf(err) != tool.CodeNotFound {
 		t.Errorf("%v", err)
 	}

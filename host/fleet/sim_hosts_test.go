@@ -114,7 +114,7 @@ func (s *simHosts) join(i int) error {
 	f.catalogue.Store(h.gather(s.spec.Properties, 2))
 	err = f.offer(func(data []byte, respond func([]byte) error) {
 		if o, a := f.checkOpening(data, respond); o != nil {
-			f.visits.accept(o, a, respond)
+			f.inbound.accept(o, a, respond)
 		}
 	})
 	if err != nil {
@@ -130,7 +130,7 @@ func (s *simHosts) join(i int) error {
 					f.announces.send()
 				} else {
 					f.directory.disconnected()
-					f.visits.disconnected()
+					f.inbound.disconnected()
 				}
 			case <-f.life.Done():
 				return

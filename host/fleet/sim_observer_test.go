@@ -151,7 +151,7 @@ func (o *simObserver) tools() int {
 	o.fleet.fitAll()
 	o.fleet.mounts.mu.Lock()
 	defer o.fleet.mounts.mu.Unlock()
-	if o.fleet.untold {
+	if o.fleet.unnotified {
 		return -1
 	}
 	return len(o.fleet.tools)

@@ -225,17 +225,17 @@ func (l *link) client() *mcp.Client {
 	o := &mcp.ClientOptions{
 		Capabilities: &mcp.ClientCapabilities{},
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {
-			l.relist.poke(l.life)
+			l.relist.trigger(l.life)
 		},
 		PromptListChangedHandler: func(context.Context, *mcp.PromptListChangedRequest) {
 			l.u.kept[mcpwire.Prompts].forget()
-			l.others.poke(l.life)
+			l.others.trigger(l.life)
 			l.u.tell(func(n *mcpwire.Notices) func() { return n.PromptsChanged })
 		},
 		ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) {
 			l.u.kept[mcpwire.Resources].forget()
 			l.u.kept[mcpwire.Templates].forget()
-			l.others.poke(l.life)
+			l.others.trigger(l.life)
 			l.u.tell(func(n *mcpwire.Notices) func() { return n.ResourcesChanged })
 		},
 		ResourceUpdatedHandler: func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) {
@@ -282,7 +282,7 @@ func (l *link) sending(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// pacer runs a function after pokes, one at a time and not too often.
+// pacer runs a function after triggers, one at a time and not too often.
 type pacer struct {
 	run func()
 
@@ -291,8 +291,8 @@ type pacer struct {
 	again   bool
 }
 
-// poke has the function run soon; until it does, more pokes change nothing.
-func (p *pacer) poke(life context.Context) {
+// trigger has the function run soon; until it does, more triggers change nothing.
+func (p *pacer) trigger(life context.Context) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.running {
@@ -300,7 +300,7 @@ func (p *pacer) poke(life context.Context) {
 		return
 	}
 	p.running = true
-	go func() { // until there were no pokes for a while, or life ends
+	go func() { // until there were no triggers for a while, or life ends
 		for {
 			p.run()
 			select {

@@ -167,7 +167,7 @@ func (l *link) stillListed(ctx context.Context, name string) bool {
 	}
 	_, there := listed.theirs[name]
 	if !there {
-		l.relist.poke(l.life)
+		l.relist.trigger(l.life)
 	}
 	return there
 }

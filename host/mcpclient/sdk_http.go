@@ -20,25 +20,25 @@ import (
 	"github.com/toolhost/toolhost/host/internal/mcpline"
 )
 
-// tap makes the requests of a connection over HTTP. The SDK's connection cannot be wrapped,
+// roundTripper makes the requests of a connection over HTTP. The SDK's connection cannot be wrapped,
 // as it learns of the revision by a method that is not exported; so what the server sends is
 // seen here, in the bodies of its answers.
-type tap struct {
+type roundTripper struct {
 	l      *link
 	base   *http.Transport
 	origin *url.URL
 }
 
-func (u *Upstream) newTap(l *link) (*tap, error) {
+func (u *Upstream) newRoundTripper(l *link) (*roundTripper, error) {
 	origin, err := url.Parse(u.config.URL)
 	if err != nil {
 		return nil, err
 	}
-	return &tap{l: l, base: newBase(), origin: origin}, nil
+	return &roundTripper{l: l, base: newBase(), origin: origin}, nil
 }
 
 // RoundTrip implements [http.RoundTripper].
-func (t *tap) RoundTrip(req *http.Request) (*http.Response, error) {
+func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !sameOrigin(req.URL, t.origin) {
 		return nil, fmt.Errorf("the server names %s://%s, where its tokens and headers must not go",
 			req.URL.Scheme, req.URL.Host)
@@ -75,7 +75,7 @@ func (t *tap) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	t.l.denied.Store(resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden)
-	body := &tapBody{ReadCloser: resp.Body, l: t.l, call: call, end: end, most: mcpline.MaxMessage}
+	body := &observedBody{ReadCloser: resp.Body, l: t.l, call: call, end: end, most: mcpline.MaxMessage}
 	media, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
 	events := strings.TrimSpace(strings.ToLower(media)) == "text/event-stream"
 	piped := t.l.u.config.Transport == TransportSSE // whose messages the pipe receives
@@ -97,7 +97,7 @@ func (t *tap) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // authorize adds the token to a request of the older transport, for which the SDK does not.
-func (t *tap) authorize(req *http.Request) error {
+func (t *roundTripper) authorize(req *http.Request) error {
 	if t.l.u.tokens == nil || t.l.u.config.Transport != TransportSSE {
 		return nil
 	}
@@ -128,9 +128,9 @@ func requestIn(req *http.Request) *jsonrpc.Request {
 	return nil
 }
 
-// tapBody is the body of an answer. It is bounded, and each message in it is received before the
+// observedBody is the body of an answer. It is bounded, and each message in it is received before the
 // SDK has what is left of it.
-type tapBody struct {
+type observedBody struct {
 	io.ReadCloser
 	l    *link
 	call *openCall // whose request is answered; nil: that of none
@@ -144,7 +144,7 @@ type tapBody struct {
 }
 
 // Read implements [io.Reader].
-func (b *tapBody) Read(p []byte) (int, error) {
+func (b *observedBody) Read(p []byte) (int, error) {
 	for len(b.out) == 0 {
 		if b.err != nil {
 			return 0, b.err
@@ -157,13 +157,13 @@ func (b *tapBody) Read(p []byte) (int, error) {
 }
 
 // Close implements [io.Closer].
-func (b *tapBody) Close() error {
+func (b *observedBody) Close() error {
 	defer b.end()
 	return b.ReadCloser.Close()
 }
 
 // rest returns what comes, as it comes.
-func (b *tapBody) rest() ([]byte, error) {
+func (b *observedBody) rest() ([]byte, error) {
 	if _, err := b.in.Peek(1); err != nil {
 		return nil, err
 	}
@@ -173,7 +173,7 @@ func (b *tapBody) rest() ([]byte, error) {
 }
 
 // whole returns the body.
-func (b *tapBody) whole() ([]byte, error) {
+func (b *observedBody) whole() ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(b.in, int64(b.most)+1))
 	switch {
 	case err != nil:
@@ -185,7 +185,7 @@ func (b *tapBody) whole() ([]byte, error) {
 }
 
 // answer returns a body that is a message.
-func (b *tapBody) answer() ([]byte, error) {
+func (b *observedBody) answer() ([]byte, error) {
 	text, err := b.whole()
 	if len(text) == 0 {
 		return nil, err
@@ -198,7 +198,7 @@ func (b *tapBody) answer() ([]byte, error) {
 }
 
 // event returns an event of a stream of them (HTML standard, "Server-sent events").
-func (b *tapBody) event() ([]byte, error) {
+func (b *observedBody) event() ([]byte, error) {
 	var out, data []byte
 	var err error
 	kind, size := "", 0
@@ -239,7 +239,7 @@ func (b *tapBody) event() ([]byte, error) {
 }
 
 // message receives a message, and returns what is left of it for the SDK.
-func (b *tapBody) message(text []byte) ([]byte, error) {
+func (b *observedBody) message(text []byte) ([]byte, error) {
 	msg, err := mcpline.Decode(text)
 	if err != nil {
 		return text, nil //nolint:nilerr // the SDK says what is wrong with it

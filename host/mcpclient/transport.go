@@ -33,7 +33,7 @@ func (u *Upstream) transport(
 		l.abort = stdio.Close
 		return &pipe{l: l, Transport: &lines{l, stdio}}, nil
 	}
-	t, err := u.newTap(l)
+	t, err := u.newRoundTripper(l)
 	if err != nil {
 		return nil, err
 	}

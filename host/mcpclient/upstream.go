@@ -96,7 +96,7 @@ type Upstream struct {
 	most   int         // bytes of a list
 	legacy atomic.Bool // the server went away when it was asked for the newest revision
 
-	kept  map[mcpwire.Kind]*keptItems
+	kept  map[mcpwire.Kind]*itemList
 	named named
 
 	mu       sync.Mutex
@@ -148,10 +148,10 @@ func New(config Config) (*Upstream, error) {
 	}
 	u := &Upstream{
 		config: config, most: maxListBytes, notices: map[*mcpwire.Notices]struct{}{}, followed: map[string]int{},
-		kept: map[mcpwire.Kind]*keptItems{},
+		kept: map[mcpwire.Kind]*itemList{},
 	}
 	for of := range kinds {
-		u.kept[of] = &keptItems{}
+		u.kept[of] = &itemList{}
 	}
 	u.handle = mcpwire.HandleOf(source{u})
 	if config.URL != "" {

@@ -46,14 +46,14 @@ func (r *running) question(ctx context.Context) (context.Context, context.Cancel
 	return ctx, cancel, r.last()
 }
 
-// on is a context that ends as the question does, and has the values of the request that the
+// questionContext is a context that ends as the question does, and has the values of the request that the
 // question is sent with: the SDK finds the stream by them.
-type on struct {
+type questionContext struct {
 	context.Context
 	request context.Context
 }
 
-func (o on) Value(key any) any { return o.request.Value(key) }
+func (c questionContext) Value(key any) any { return c.request.Value(key) }
 
 // Elicit implements [mcpwire.Peer].
 func (r *running) Elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
@@ -63,7 +63,7 @@ func (r *running) Elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitR
 		return nil, unsupported("elicitation")
 	}
 	if !at.latest {
-		return sent(ctx, func() (*mcp.ElicitResult, error) { return at.session.Elicit(on{ctx, at.ctx}, p) })
+		return sent(ctx, func() (*mcp.ElicitResult, error) { return at.session.Elicit(questionContext{ctx, at.ctx}, p) })
 	}
 	answer, err := r.put(ctx, p)
 	if errors.Is(err, errUnanswered) {
@@ -84,7 +84,7 @@ func (r *running) CreateMessage(
 	}
 	if !at.latest {
 		return sent(ctx, func() (*mcp.CreateMessageWithToolsResult, error) {
-			return at.session.CreateMessageWithTools(on{ctx, at.ctx}, p)
+			return at.session.CreateMessageWithTools(questionContext{ctx, at.ctx}, p)
 		})
 	}
 	answer, err := r.put(ctx, p)
@@ -100,7 +100,9 @@ func (r *running) ListRoots(ctx context.Context) (*mcp.ListRootsResult, error) {
 		return nil, unsupported("roots")
 	}
 	if !at.latest {
-		return sent(ctx, func() (*mcp.ListRootsResult, error) { return at.session.ListRoots(on{ctx, at.ctx}, nil) })
+		return sent(ctx, func() (*mcp.ListRootsResult, error) {
+			return at.session.ListRoots(questionContext{ctx, at.ctx}, nil)
+		})
 	}
 	answer, err := r.put(ctx, &mcp.ListRootsParams{})
 	res, _ := answer.(*mcp.ListRootsResult)

@@ -67,7 +67,7 @@ func (c *clientSession) requestOf(
 	case at.http && !at.latest:
 		at.post = s.posts.of(extra)
 	case at.latest && !at.http: // one session, whose requests each say what the client can do
-		at.can = sync.OnceValue(at.said)
+		at.can = sync.OnceValue(at.namedCapabilities)
 	}
 	if level, _ := meta[mcp.MetaKeyLogLevel].(string); level != "" && at.latest && s.opts.Upstreams != nil {
 		s.wantLevel(ctx, mcp.LoggingLevel(level))
@@ -85,21 +85,22 @@ func (at *request) capabilities() *mcp.ClientCapabilities {
 	return nil
 }
 
-// said is what a client said of itself in a request.
-type said struct {
+// namedCapabilities are those that a client named in a request.
+type namedCapabilities struct {
 	value        any // as it is in the request's "_meta"
 	capabilities *mcp.ClientCapabilities
 }
 
-// said returns the capabilities that the request names. Each request of a client repeats them, and
+// namedCapabilities returns those that the request names. Each request of a client repeats them, and
 // decoding them takes longer than the chain.
-func (at *request) said() *mcp.ClientCapabilities {
+func (at *request) namedCapabilities() *mcp.ClientCapabilities {
 	value := at.meta[mcp.MetaKeyClientCapabilities]
-	if last := at.client.said.Load(); last != nil && reflect.DeepEqual(last.value, value) {
+	if last := at.client.named.Load(); last != nil && reflect.DeepEqual(last.value, value) {
 		return last.capabilities
 	}
-	now := &said{value, (&mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Meta: at.meta}}).ClientCapabilities()}
-	at.client.said.Store(now)
+	call := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Meta: at.meta}}
+	now := &namedCapabilities{value, call.ClientCapabilities()}
+	at.client.named.Store(now)
 	return now.capabilities
 }
 

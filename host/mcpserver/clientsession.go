@@ -44,7 +44,7 @@ type clientSession struct {
 	err       error // of the function that was to give the session
 	ready     chan struct{}
 	loggable  atomic.Bool // it has set a level, for the session
-	said      atomic.Pointer[said]
+	named     atomic.Pointer[namedCapabilities]
 
 	mu    sync.Mutex
 	open  int

@@ -35,7 +35,7 @@ func (r *toolResult) size() int {
 }
 
 func (r *passedResult) size() int {
-	n := len(r.told)
+	n := len(r.passedMeta)
 	for _, m := range r.members {
 		n += len(m.Value)
 	}
@@ -65,7 +65,7 @@ func (c *clientSession) hold(extra *mcp.RequestExtra, res mcp.Result) (mcp.Resul
 	switch r := res.(type) {
 	case *toolResult:
 		return r.lost(why), nil
-	case *toldResult:
+	case *metaResult:
 		return r.lost(why), nil
 	}
 	return nil, refused("%v", why)

@@ -33,7 +33,7 @@ func (s *Server) initialize(
 	}
 	s.follow(r.Session, c)
 	if init, ok := res.(*mcp.InitializeResult); ok {
-		s.adjust(c.reaches(), init.Capabilities)
+		s.adjust(c.reachable(), init.Capabilities)
 		delete(init.Capabilities.Extensions, tasksExtension) // tasks are of the stateless revision
 	}
 	return res, nil
@@ -49,7 +49,7 @@ func (s *Server) discover(
 		if err != nil {
 			return nil, err
 		}
-		s.adjust(c.reaches(), found.Capabilities)
+		s.adjust(c.reachable(), found.Capabilities)
 	}
 	return res, err
 }

@@ -8,31 +8,31 @@ import (
 	"github.com/toolhost/toolhost/internal/mcpjson"
 )
 
-// toldMeta is the "_meta" of a result that a plugin or server has told, followed by what is said
+// joinedMeta is the "_meta" of a result of a plugin or server, followed by what is added
 // here.
-type toldMeta struct {
-	told json.RawMessage
-	said *mcp.ResultBase
+type joinedMeta struct {
+	passed json.RawMessage
+	own    *mcp.ResultBase
 }
 
 // MarshalJSON implements [json.Marshaler].
-func (m toldMeta) MarshalJSON() ([]byte, error) {
-	if len(m.said.Meta) == 0 {
-		return m.told, nil
+func (m joinedMeta) MarshalJSON() ([]byte, error) {
+	if len(m.own.Meta) == 0 {
+		return m.passed, nil
 	}
-	said, err := json.Marshal(m.said.Meta)
+	own, err := json.Marshal(m.own.Meta)
 	if err != nil {
 		return nil, err
 	}
-	return mcpjson.EncodeObject(append(mcpjson.ObjectOf(m.told), mcpjson.ObjectOf(said)...)), nil
+	return mcpjson.EncodeObject(append(mcpjson.ObjectOf(m.passed), mcpjson.ObjectOf(own)...)), nil
 }
 
-// toldResult is a toolResult with a "_meta" that was told. It hides that of the SDK.
-type toldResult struct {
+// metaResult is a toolResult with the "_meta" of its tool, which hides the SDK's.
+type metaResult struct {
 	*toolResult
-	Meta toldMeta `json:"_meta"`
+	Meta joinedMeta `json:"_meta"`
 }
 
-func told(r *toolResult, meta json.RawMessage) mcp.Result {
-	return &toldResult{r, toldMeta{meta, &r.ResultBase}}
+func withMeta(r *toolResult, meta json.RawMessage) mcp.Result {
+	return &metaResult{r, joinedMeta{meta, &r.ResultBase}}
 }

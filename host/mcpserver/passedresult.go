@@ -13,15 +13,15 @@ import (
 // them.
 type passedResult struct {
 	mcp.ResultBase
-	members []mcpjson.Member
-	told    json.RawMessage // the "_meta" of the mounted server
+	members    []mcpjson.Member
+	passedMeta json.RawMessage // the "_meta" of the mounted server
 }
 
 // MarshalJSON implements [json.Marshaler].
 func (r *passedResult) MarshalJSON() ([]byte, error) {
 	members := r.members
-	if len(r.told)+len(r.Meta) > 0 {
-		meta, err := json.Marshal(toldMeta{r.told, &r.ResultBase})
+	if len(r.passedMeta)+len(r.Meta) > 0 {
+		meta, err := json.Marshal(joinedMeta{r.passedMeta, &r.ResultBase})
 		if err != nil {
 			return nil, err
 		}
@@ -40,7 +40,7 @@ func (at *request) passed(result json.RawMessage, ours ...mcpjson.Member) mcp.Re
 	for _, m := range mcpjson.ObjectOf(mcpjson.Scrubbed(result)) {
 		switch m.Key {
 		case "_meta":
-			out.told = mcpjson.Unreserved(m.Value)
+			out.passedMeta = mcpjson.Unreserved(m.Value)
 		case "resultType", "inputRequests", "requestState":
 		default:
 			if !slices.ContainsFunc(ours, func(o mcpjson.Member) bool { return o.Key == m.Key }) {

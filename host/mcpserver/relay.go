@@ -74,8 +74,8 @@ type relayedServers struct {
 	known bool
 }
 
-// reach is a mounted server as one client reaches it.
-type reach struct {
+// reachable is a mounted server as one client reaches it.
+type reachable struct {
 	*relay
 
 	tools map[mcpwire.Own]string // those that the client may call, by their names here
@@ -83,10 +83,10 @@ type reach struct {
 	lost  map[string]string      // what it lists and another has, as in [plugin.Events], and the other
 }
 
-// reaches returns the mounted servers, those first that have had something for longest, and by which of
+// reachable returns the mounted servers, those first that have had something for longest, and by which of
 // the host's own tools the client may reach each.
 // Of a server whose tools are not known yet, they are judged as they will be.
-func (c *clientSession) reaches() []reach {
+func (c *clientSession) reachable() []reachable {
 	all := c.server.relays()
 	if len(all) == 0 {
 		return nil
@@ -106,9 +106,9 @@ func (c *clientSession) reaches() []reach {
 	for _, p := range c.server.host.Plugins() {
 		status[p.Name] = p
 	}
-	out := make([]reach, len(all))
+	out := make([]reachable, len(all))
 	for i, r := range all {
-		out[i] = reach{relay: r, tools: tools[r.name], lost: map[string]string{}}
+		out[i] = reachable{relay: r, tools: tools[r.name], lost: map[string]string{}}
 		if has := status[r.name].Offers; has != nil {
 			out[i].since = has.Since
 		}
@@ -125,12 +125,12 @@ func (c *clientSession) reaches() []reach {
 			}
 		}
 	}
-	slices.SortStableFunc(out, func(a, b reach) int { return a.since.Compare(b.since) })
+	slices.SortStableFunc(out, func(a, b reachable) int { return a.since.Compare(b.since) })
 	return out
 }
 
 // by returns those of the servers that the client may reach by a tool, or those that it may not.
-func by(all []reach, own mcpwire.Own, may bool) (out []reach) {
+func by(all []reachable, own mcpwire.Own, may bool) (out []reachable) {
 	for _, r := range all {
 		if (r.tools[own] != "") == may {
 			out = append(out, r)
@@ -143,12 +143,12 @@ func by(all []reach, own mcpwire.Own, may bool) (out []reach) {
 type offered struct {
 	mcpwire.Item // as clients are shown it
 
-	from   reach
+	from   reachable
 	theirs string // the server's key for it
 }
 
 // gather lists what servers have of a kind, sorted. A server that fails costs only its own.
-func (c *clientSession) gather(ctx context.Context, of mcpwire.Kind, all []reach) []offered {
+func (c *clientSession) gather(ctx context.Context, of mcpwire.Kind, all []reachable) []offered {
 	lists := make([][]mcpwire.Item, len(all))
 	var wg sync.WaitGroup
 	for i, r := range all {
@@ -201,7 +201,7 @@ func (c *clientSession) gather(ctx context.Context, of mcpwire.Kind, all []reach
 
 // listed lists what the servers have that the client may reach by a tool.
 func (c *clientSession) listed(ctx context.Context, of mcpwire.Kind, own mcpwire.Own) []offered {
-	return c.gather(ctx, of, by(c.reaches(), own, true))
+	return c.gather(ctx, of, by(c.reachable(), own, true))
 }
 
 // find returns what has a key.
@@ -215,25 +215,25 @@ func find(all []offered, key string) (offered, bool) {
 
 // ofPrompt returns the server that has a prompt, and its name there. If none has it that the client may reach by a tool,
 // it is one that the client may not, so that the call is on record, and refused.
-func (c *clientSession) ofPrompt(ctx context.Context, own mcpwire.Own, name string) (from []reach, theirs string) {
-	all := c.reaches()
+func (c *clientSession) ofPrompt(ctx context.Context, own mcpwire.Own, name string) (from []reachable, theirs string) {
+	all := c.reachable()
 	if one, ok := find(c.gather(ctx, mcpwire.Prompts, by(all, own, true)), name); ok {
-		return []reach{one.from}, one.theirs
+		return []reachable{one.from}, one.theirs
 	}
 	return firstOf(by(all, own, false)), name
 }
 
 // ofURI returns the servers that may have a resource, or a template: the one that lists it, or that named it to
 // the client, or those with a template that begins as it does. If there is none, it is as with ofPrompt.
-func (c *clientSession) ofURI(ctx context.Context, own mcpwire.Own, uri string) []reach {
-	all := c.reaches()
+func (c *clientSession) ofURI(ctx context.Context, own mcpwire.Own, uri string) []reachable {
+	all := c.reachable()
 	within := by(all, own, true)
 	if one, ok := find(c.gather(ctx, mcpwire.Resources, within), uri); ok {
-		return []reach{one.from}
+		return []reachable{one.from}
 	}
-	var out []reach
-	add := func(r reach) {
-		if !slices.ContainsFunc(out, func(o reach) bool { return o.relay == r.relay }) {
+	var out []reachable
+	add := func(r reachable) {
+		if !slices.ContainsFunc(out, func(o reachable) bool { return o.relay == r.relay }) {
 			out = append(out, r)
 		}
 	}
@@ -256,10 +256,10 @@ func (c *clientSession) ofURI(ctx context.Context, own mcpwire.Own, uri string) 
 	return out
 }
 
-func firstOf(all []reach) []reach { return all[:min(len(all), 1)] }
+func firstOf(all []reachable) []reachable { return all[:min(len(all), 1)] }
 
 // call runs a call of one of the host's own tools. Its result is that of the server, as the server sent it.
-func (c *clientSession) call(ctx context.Context, to reach, own mcpwire.Own, args any) (json.RawMessage, error) {
+func (c *clientSession) call(ctx context.Context, to reachable, own mcpwire.Own, args any) (json.RawMessage, error) {
 	name := cmp.Or(to.tools[own], own.Of(to.name))
 	if owner, there := c.server.host.OwnerOf(name); there && owner != to.name { // which took the name
 		return nil, errNotReached

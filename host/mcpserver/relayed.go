@@ -106,7 +106,7 @@ func (c *clientSession) readResource(ctx context.Context, r *mcp.ReadResourceReq
 }
 
 // ofResource makes a call about a resource of the first server that has it, and returns the result and the server.
-func (c *clientSession) ofResource(ctx context.Context, own mcpwire.Own, uri string) (json.RawMessage, reach, error) {
+func (c *clientSession) ofResource(ctx context.Context, own mcpwire.Own, uri string) (json.RawMessage, reachable, error) {
 	unknown := mcp.ResourceNotFoundError(uri)
 	err := unknown
 	for _, from := range c.ofURI(ctx, own, uri) {
@@ -118,7 +118,7 @@ func (c *clientSession) ofResource(ctx context.Context, own mcpwire.Own, uri str
 			break // the host's own, and not to be asked about again; else another server may have it
 		}
 	}
-	return nil, reach{}, err
+	return nil, reachable{}, err
 }
 
 // complete answers completion/complete.
@@ -149,14 +149,14 @@ func (c *clientSession) complete(ctx context.Context, r *mcp.CompleteRequest) (m
 }
 
 // ofReference returns the server that a completion is for, and makes the reference as the server has it.
-func (c *clientSession) ofReference(ctx context.Context, ref *mcp.CompleteReference) (from []reach) {
+func (c *clientSession) ofReference(ctx context.Context, ref *mcp.CompleteReference) (from []reachable) {
 	if ref.Type == "ref/prompt" {
 		from, ref.Name = c.ofPrompt(ctx, mcpwire.Complete, ref.Name)
 		return from
 	}
-	within := by(c.reaches(), mcpwire.Complete, true)
+	within := by(c.reachable(), mcpwire.Complete, true)
 	if one, ok := find(c.gather(ctx, mcpwire.Templates, within), ref.URI); ok {
-		return []reach{one.from}
+		return []reachable{one.from}
 	}
 	return c.ofURI(ctx, mcpwire.Complete, ref.URI)
 }
@@ -247,7 +247,7 @@ func (s *Server) unsubscribeAll(ss *mcp.ServerSession) {
 
 // adjust leaves out what no mounted server has that the client sees. One that was never
 // connected may have anything.
-func (s *Server) adjust(all []reach, c *mcp.ServerCapabilities) {
+func (s *Server) adjust(all []reachable, c *mcp.ServerCapabilities) {
 	var prompts, resources, completions bool
 	for _, r := range all {
 		has := r.Capabilities()

@@ -126,7 +126,7 @@ func resultOf(out host.Outcome, res tool.Result, err error, latest, named bool) 
 		}}
 	}
 	if meta := mcpjson.Unreserved(res.Meta); err == nil && len(meta) > 0 {
-		return told(r, meta), nil
+		return withMeta(r, meta), nil
 	}
 	return r, nil
 }

@@ -101,9 +101,9 @@ func (s *Server) send(next mcp.MethodHandler) mcp.MethodHandler {
 		case methodToolsChanged:
 			concerns = l != nil && l.changed(methodToolsChanged, l.client.digest)
 		case methodPromptsChanged:
-			concerns = l != nil && len(by(l.client.reaches(), mcpwire.Prompt, true)) > 0 && l.changed(method, nil)
+			concerns = l != nil && len(by(l.client.reachable(), mcpwire.Prompt, true)) > 0 && l.changed(method, nil)
 		case methodResourcesChanged:
-			concerns = l != nil && len(by(l.client.reaches(), mcpwire.Read, true)) > 0 && l.changed(method, nil)
+			concerns = l != nil && len(by(l.client.reachable(), mcpwire.Read, true)) > 0 && l.changed(method, nil)
 		case methodResourceUpdated:
 			if p, ok := req.GetParams().(*mcp.ResourceUpdatedNotificationParams); ok {
 				key += " " + p.URI

@@ -345,9 +345,6 @@ func isVersion(s string) bool {
 	return len(s) <= maxVersionLength && semver.IsValid("v"+s) && semver.Canonical("v"+s) == "v"+s
 }
 
-// CompareVersions is negative if a is before b, by the precedence of semantic versions.
-func CompareVersions(a, b string) int { return semver.Compare("v"+a, "v"+b) }
-
 // isLine reports whether s is plain text on one line.
 func isLine(s string, limit int) bool {
 	_, hidden := sanitize.Hidden(s)

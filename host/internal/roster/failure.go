@@ -20,29 +20,29 @@ import (
 //     for one of its tools, and by a Load. A Load waits for a plugin that was slow to fail
 //     only if the same process has tried it before.
 
-// impatience says what whoever asks a source for its tools waits for.
-type impatience int
+// startRule says when a source whose tools are asked for is started.
+type startRule int
 
 const (
-	// asOperator starts the plugin whatever is remembered.
-	asOperator impatience = iota
-	// ifDue starts it if the pause since its newest failure has passed.
-	ifDue
-	// ifQuick starts it if, besides, it fails quickly.
-	ifQuick
+	// startAlways starts the plugin whatever is remembered.
+	startAlways startRule = iota
+	// startIfDue starts it if the pause since its newest failure has passed.
+	startIfDue
+	// startIfQuick starts it if, besides, it fails quickly.
+	startIfQuick
 )
 
 // recallOrList is list, but does not start a plugin whose description is remembered, or
 // that is remembered to have failed and not to be tried now.
-func (s *source) recallOrList(ctx context.Context, wait impatience) listing {
+func (s *source) recallOrList(ctx context.Context, rule startRule) listing {
 	r := s.member.roster
 	recalled := r.recall(ctx, s)
-	if !recalled && wait != asOperator {
+	if !recalled && rule != startAlways {
 		before := s.lastFailure()
 		if before == nil {
 			before = r.recallFailure(ctx, s)
 		}
-		if before != nil && (time.Now().Before(before.Due()) || wait == ifQuick && before.Slow()) {
+		if before != nil && (time.Now().Before(before.Due()) || rule == startIfQuick && before.Slow()) {
 			return listing{err: s.notAgain(before)}
 		}
 	}

@@ -44,7 +44,7 @@ func (s *source) keptCopy() (path, sha256 string) {
 // started is called after each start of the plugin. A plugin whose tools were remembered is
 // known to serve then.
 func (s *source) started() {
-	s.judgeNeeds()
+	s.compareNeeds()
 	s.raise()
 	if s.isServed() {
 		s.keep()
@@ -148,8 +148,8 @@ func (s *source) candidate() plugin.Candidate {
 
 // ask asks a source for its tools. If its file cannot be used, the newest of the binaries that
 // served before takes its place: then it returns another source, and as leftOut why.
-func (m *member) ask(ctx context.Context, s *source, wait impatience) (_ *source, said listing, leftOut error) {
-	said = s.recallOrList(ctx, wait)
+func (m *member) ask(ctx context.Context, s *source, rule startRule) (_ *source, said listing, leftOut error) {
+	said = s.recallOrList(ctx, rule)
 	r := m.roster
 	kept := r.binaries.Of(s.key) // of a server, or a provider that is attached, none
 	if said.err == nil || ctx.Err() != nil || s.kept != nil || len(kept) == 0 {
@@ -161,7 +161,7 @@ func (m *member) ask(ctx context.Context, s *source, wait impatience) (_ *source
 			continue
 		}
 		next := m.keptSource(s.candidate(), s.settings, b)
-		again := next.recallOrList(ctx, ifQuick)
+		again := next.recallOrList(ctx, startIfQuick)
 		if again.err == nil && m.become(loading, s, next, nil) == nil {
 			return next, again, m.noteFailedUpgrade(ctx, next, s, said.err)
 		}

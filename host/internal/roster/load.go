@@ -96,9 +96,9 @@ func (r *Roster) listAll(ctx context.Context, sources []*source) (out []listing,
 	out, leftOut = make([]listing, len(sources)), make([]error, len(sources))
 	var all sync.WaitGroup
 	for i, s := range sources {
-		wait := ifQuick
+		rule := startIfQuick
 		if s.lastFailure() != nil { // this process has tried it before, and is asked again
-			wait = ifDue
+			rule = startIfDue
 		}
 		release, err := r.startSlot(ctx, s.member.owner)
 		if err != nil {
@@ -107,7 +107,7 @@ func (r *Roster) listAll(ctx context.Context, sources []*source) (out []listing,
 		}
 		all.Go(func() {
 			defer release()
-			sources[i], out[i], leftOut[i] = s.member.ask(ctx, s, wait)
+			sources[i], out[i], leftOut[i] = s.member.ask(ctx, s, rule)
 		})
 	}
 	all.Wait()

@@ -38,8 +38,8 @@ type facts struct {
 	held   heldChange     // zero: nothing waits for the operator
 	names  []string       // of its tools that are in the registry, as it calls them
 	lost   *lostNames     // nil: it has the names of all its tools
-	// toldWants is what was told last that it wants and was not accepted; empty: nothing.
-	toldWants string
+	// reportedWants is what was reported last of what it wants and was not accepted; empty: nothing.
+	reportedWants string
 	// detached is the file of the plugin that was detached: it comes back only if the
 	// operator says so. Empty: none was.
 	detached string

@@ -80,7 +80,7 @@ func (m *member) tryAgain(ctx context.Context) {
 		return
 	}
 	defer release()
-	_ = m.load(ctx, s, ifDue)
+	_ = m.load(ctx, s, startIfDue)
 }
 
 // whyAbsent returns why the member's tools are not known; nil: they are.

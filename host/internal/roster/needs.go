@@ -101,7 +101,7 @@ func (r *Roster) record(registered map[*source][]string) {
 		r.log.Warn("which plugin has which names, and ran with which needs, is not remembered", "error", err)
 	}
 	for s := range registered {
-		s.judgeNeeds()
+		s.compareNeeds()
 	}
 }
 
@@ -113,8 +113,8 @@ func (s *source) description() (about wire.Description, said bool) {
 	return s.plugin.Description()
 }
 
-// judgeNeeds notes by what a plugin's needs exceed what was accepted, and tells it once.
-func (s *source) judgeNeeds() {
+// compareNeeds notes by what a plugin's needs exceed what was accepted, and reports it once.
+func (s *source) compareNeeds() {
 	var wants *plugin.WantsMore
 	if about, said := s.description(); said && s.path != "" {
 		wants = s.exceeds(about.Needs)
@@ -128,8 +128,8 @@ func (s *source) judgeNeeds() {
 		if wants != nil {
 			text = wants.Text
 		}
-		tell = text != "" && text != m.toldWants
-		m.toldWants = text
+		tell = text != "" && text != m.reportedWants
+		m.reportedWants = text
 	}
 	r.mu.Unlock()
 	if tell {
@@ -196,7 +196,7 @@ func (r *Roster) regrantAll(ctx context.Context, only string) error {
 		if s.plugin == nil || only != "" && s.member.owner != only {
 			continue
 		}
-		if s.judgeNeeds(); s.isBoundAsBefore() {
+		if s.compareNeeds(); s.isBoundAsBefore() {
 			continue
 		}
 		end, err := s.member.begin(ctx)
@@ -227,7 +227,7 @@ func (m *member) regrant(ctx context.Context) error {
 	if s == nil || s.plugin == nil {
 		return nil
 	}
-	if s.judgeNeeds(); s.isBoundAsBefore() {
+	if s.compareNeeds(); s.isBoundAsBefore() {
 		return nil
 	}
 	if s.kept != nil || manifest.StampOf(s.file) != s.stamp() {

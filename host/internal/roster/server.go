@@ -37,7 +37,7 @@ func (r *Roster) Mount(ctx context.Context, server plugin.Server) error {
 		r.keepTrying(m.now().source)
 		return err
 	case now.isUnusable():
-		return m.load(ctx, now, ifDue)
+		return m.load(ctx, now, startIfDue)
 	default:
 		m.forgetFailed(now)
 		return nil
@@ -53,7 +53,7 @@ func (m *member) mount(ctx context.Context, old, next *source) error {
 	if err := m.become(stateFor(next), old, next, background); err != nil || next.isDisabled() {
 		return err
 	}
-	err := m.load(ctx, next, ifQuick)
+	err := m.load(ctx, next, startIfQuick)
 	m.roster.keepTrying(next)
 	if about, known := next.plugin.Description(); known {
 		m.tell(plugin.EventAdded, "server mounted", "version", about.Version, "tools", len(about.Tools))
@@ -97,7 +97,7 @@ func (m *member) known(ctx context.Context) (*source, error) {
 		return nil, err
 	}
 	defer release()
-	if err := m.load(ctx, s, asOperator); !s.isServed() {
+	if err := m.load(ctx, s, startAlways); !s.isServed() {
 		return nil, err
 	}
 	return m.now().source, nil

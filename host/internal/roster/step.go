@@ -19,12 +19,12 @@ type step struct {
 	unasked   bool             // no operator asked for it, so what is inside the workspace is held
 }
 
-// impatience says what a step waits for.
-func (st step) impatience() impatience {
+// startRule says when the step starts a plugin that is not known.
+func (st step) startRule() startRule {
 	if st.again {
-		return asOperator
+		return startAlways
 	}
-	return ifDue
+	return startIfDue
 }
 
 // Sync brings the plugins in line with the directories, as host.Host.Sync says.
@@ -211,7 +211,7 @@ func (m *member) applyStep(ctx context.Context, st step) error {
 		if err != nil || added == nil {
 			return err
 		}
-		err = m.load(ctx, added, st.impatience())
+		err = m.load(ctx, added, st.startRule())
 		if about, known := added.plugin.Description(); known {
 			m.tell(plugin.EventAdded, "plugin added", "version", about.Version, "tools", len(about.Tools))
 		}
@@ -233,11 +233,11 @@ func (m *member) applyStep(ctx context.Context, st step) error {
 	case st.again:
 		return m.restart(ctx)
 	}
-	return m.load(ctx, now, ifDue)
+	return m.load(ctx, now, startIfDue)
 }
 
 // load asks a source for its tools, and publishes them. The caller has a start slot.
-func (m *member) load(ctx context.Context, s *source, wait impatience) error {
-	s, said, leftOut := m.ask(ctx, s, wait)
+func (m *member) load(ctx context.Context, s *source, rule startRule) error {
+	s, said, leftOut := m.ask(ctx, s, rule)
 	return errors.Join(append(m.roster.register(ctx, []*source{s}, []listing{said}), leftOut)...)
 }

@@ -114,7 +114,7 @@ func (m *member) toggle(ctx context.Context, old, next *source) error {
 		m.roster.ReturnNames()
 		return nil
 	}
-	return m.load(ctx, next, asOperator)
+	return m.load(ctx, next, startAlways)
 }
 
 // withdraw removes a plugin whose file is gone: first its tools, so that no new call finds

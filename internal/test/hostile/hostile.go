@@ -11,7 +11,6 @@ import (
 	"io"
 	"maps"
 	"os"
-	"slices"
 
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 )
@@ -43,9 +42,6 @@ func Modes() map[plugintest.Mode]func() {
 	}
 	return all
 }
-
-// Names are the modes, sorted.
-func Names() []plugintest.Mode { return slices.Sorted(maps.Keys(Modes())) }
 
 // warn writes the last words.
 func warn() { fmt.Fprintln(os.Stderr, LastWords) }

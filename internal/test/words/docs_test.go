@@ -94,22 +94,6 @@ func TestDocumentsIn(t *testing.T) {
 	}
 }
 
-// The index of the decisions has each of them.
-func TestDecisionsAreListed(t *testing.T) {
-	t.Parallel()
-	text := require.Must(os.ReadFile("../../../docs/decisions.md"))(t)
-	no := regexp.MustCompile(`[^\w\- ]`)
-	entries := regexp.MustCompile(`(?m)^### (.*)$`).FindAllStringSubmatch(string(text), -1)
-	for _, e := range entries {
-		if at := strings.ReplaceAll(no.ReplaceAllString(strings.ToLower(e[1]), ""), " ", "-"); !strings.Contains(string(text), "](#"+at+"), ") {
-			t.Errorf("the index of docs/decisions.md has no link to #%s", at)
-		}
-	}
-	if listed := strings.Count(string(text), "](#"); listed != len(entries) {
-		t.Errorf("the index has %d links for %d entries", listed, len(entries))
-	}
-}
-
 func anyHasSuffix(all []string, suffix string) bool {
 	for _, s := range all {
 		if strings.HasSuffix(s, suffix) {

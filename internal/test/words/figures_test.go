@@ -69,6 +69,7 @@ func (n newest) sentences() map[string][]string {
 		},
 		"bench/README.md": {fmt.Sprintf("# all, about %s minutes;", minutes)},
 		"docs/performance.md": {
+			targetsOf(n.targets("")),
 			fmt.Sprintf("a raw socket took %s of bare go-plugin's p50", n.cell("raw", ofBare)),
 			fmt.Sprintf("p99 is %s times its quiet one next to 8 MiB results, and %s at worst",
 				n.key("neighbour_p99_results_8m", 2), n.key("neighbour_p99_worst", 2)),
@@ -82,6 +83,10 @@ func (n newest) sentences() map[string][]string {
 			fmt.Sprintf("%s of these targets are not met", word(missedMCP)),
 		},
 	}
+}
+
+func targetsOf(all, missed int) string {
+	return fmt.Sprintf("Of the %d speed targets, %d are not met", all, missed)
 }
 
 func word(n int) string {
@@ -154,5 +159,8 @@ func TestNewestRun(t *testing.T) {
 	}
 	if got := sentences["bench/README.md"][0]; got != "# all, about eight minutes;" {
 		t.Errorf("426 s are %q", got)
+	}
+	if got := sentences["docs/performance.md"][0]; got != "Of the 2 speed targets, 1 are not met" {
+		t.Errorf("a target that is met and one that is not are %q", got)
 	}
 }

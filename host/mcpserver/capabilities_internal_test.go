@@ -7,11 +7,11 @@ import (
 )
 
 // What a client can do is decoded again only if it says something else.
-func TestSaidCapabilities(t *testing.T) {
+func TestNamedCapabilities(t *testing.T) {
 	t.Parallel()
 	c := &clientSession{}
 	can := func(value any) *mcp.ClientCapabilities {
-		return (&request{client: c, meta: map[string]any{mcp.MetaKeyClientCapabilities: value}}).said()
+		return (&request{client: c, meta: map[string]any{mcp.MetaKeyClientCapabilities: value}}).namedCapabilities()
 	}
 	forms := func() any { return map[string]any{"elicitation": map[string]any{"form": map[string]any{}}} }
 	first := can(forms())

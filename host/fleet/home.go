@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// bondKey names the state that a session has in a plugin of the fleet.
-type bondKey struct{ session, plugin string }
+// homeKey names the state that a session has in a plugin of the fleet.
+type homeKey struct{ session, plugin string }
 
-// bond is where that state is. It is by the ID of an instance, which may be out of reach for a while.
-type bond struct {
+// home is where that state is. It is by the ID of an instance, which may be out of reach for a while.
+type home struct {
 	id     string // empty: there is no state
 	host   string // the name of the instance
 	gone   bool   // it was out of reach for too long
@@ -25,7 +25,7 @@ type routes struct {
 	queue     *queue
 
 	mu      sync.Mutex
-	bonds   map[bondKey]*bond
+	homes   map[homeKey]*home
 	visited map[string]map[string]bool // the instances that a session has called, by session
 }
 
@@ -37,8 +37,8 @@ const (
 	maxEndings = maxSessions
 )
 
-// bonded returns the host that has the state of a session; nil: it is gone. The lock is held, and the directory's.
-func (s *routes) bonded(b *bond) *member {
+// homeOf returns the host that has the state of a session; nil: it is gone. The lock is held, and the directory's.
+func (s *routes) homeOf(b *home) *member {
 	m := s.directory.members[b.id]
 	if m == nil || b.gone || !m.lost.IsZero() && time.Since(m.lost) > stateKeptFor {
 		return nil
@@ -46,27 +46,27 @@ func (s *routes) bonded(b *bond) *member {
 	return m
 }
 
-// bind remembers where the state of a session is from now on. The lock is held.
-func (s *routes) bind(key bondKey, m *member) {
-	b := s.bonds[key]
+// setHome remembers where the state of a session is from now on. The lock is held.
+func (s *routes) setHome(key homeKey, m *member) {
+	b := s.homes[key]
 	if b == nil {
-		b = new(bond)
-		s.bonds[key] = b
+		b = new(home)
+		s.homes[key] = b
 	}
 	b.id, b.host, b.gone = m.id, m.host, false
 }
 
-// unbond lets the session go elsewhere, as its first call was refused.
-func (r *remoteCall) unbond() {
+// leaveHome lets the session go elsewhere, as its first call was refused.
+func (r *remoteCall) leaveHome() {
 	s := r.routes
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for key, b := range s.bonds {
-		if r.bonded != nil && key.session == r.call.Session && b.id == r.bonded.id {
+	for key, b := range s.homes {
+		if r.home != nil && key.session == r.call.Session && b.id == r.home.id {
 			b.id = ""
 		}
 	}
-	r.bonded = nil
+	r.home = nil
 }
 
 // sessionAt returns the name of the call's session at a host: another one after each loss of state, so
@@ -78,21 +78,21 @@ func (r *remoteCall) sessionAt(o *offer) string {
 	s := r.routes
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if b := s.bonds[bondKey{r.call.Session, o.Plugin}]; b != nil {
+	if b := s.homes[homeKey{r.call.Session, o.Plugin}]; b != nil {
 		return b.session(r.call.Session, b.losses)
 	}
 	return r.call.Session
 }
 
-func (*bond) session(name string, losses int) string {
+func (*home) session(name string, losses int) string {
 	if losses == 0 {
 		return name
 	}
 	return name + "+" + strconv.Itoa(losses)
 }
 
-// visit remembers that a session has called a host, which is told of its end. The lock is held.
-func (s *routes) visit(session string, m *member) {
+// remember notes that a session has called a host, which is told of its end. The lock is held.
+func (s *routes) remember(session string, m *member) {
 	visited := s.visited[session]
 	if visited == nil {
 		visited = map[string]bool{}
@@ -107,12 +107,12 @@ func (s *routes) EndSession(session string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ended := []string{session}
-	for key, b := range s.bonds {
+	for key, b := range s.homes {
 		if key.session == session {
 			for n := range b.losses {
 				ended = append(ended, b.session(session, n+1))
 			}
-			delete(s.bonds, key)
+			delete(s.homes, key)
 		}
 	}
 	d := s.directory
@@ -132,7 +132,7 @@ func (s *routes) EndSession(session string) {
 // back.
 func (s *routes) missed(id string) {
 	s.unlessBack(id, stateKeptFor, func() {
-		for _, b := range s.bonds {
+		for _, b := range s.homes {
 			b.gone = b.gone || b.id == id
 		}
 	})

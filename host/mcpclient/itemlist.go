@@ -10,8 +10,8 @@ import (
 // maxListAge is how long a list of a server is believed that does not say when it changes.
 const maxListAge = 5 * time.Minute
 
-// keptItems is a list of a server, until it changes.
-type keptItems struct {
+// itemList is a list of a server, until it changes.
+type itemList struct {
 	mu      sync.Mutex
 	items   []mcpwire.Item
 	fresh   bool
@@ -19,7 +19,7 @@ type keptItems struct {
 	version int // counts changes
 }
 
-func (k *keptItems) forget() {
+func (k *itemList) forget() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.fresh = false
@@ -27,14 +27,14 @@ func (k *keptItems) forget() {
 }
 
 // last returns the list as it was last, at most so many of it.
-func (k *keptItems) last(most int) []mcpwire.Item {
+func (k *itemList) last(most int) []mcpwire.Item {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.items[:min(len(k.items), most)]
 }
 
 // of returns the list, or what list does if that is not known to be it.
-func (k *keptItems) of(list func() ([]mcpwire.Item, error)) ([]mcpwire.Item, error) {
+func (k *itemList) of(list func() ([]mcpwire.Item, error)) ([]mcpwire.Item, error) {
 	k.mu.Lock()
 	if k.fresh && time.Since(k.at) < maxListAge {
 		defer k.mu.Unlock()

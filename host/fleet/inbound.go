@@ -15,47 +15,47 @@ import (
 // account is what this host keeps of a caller's host, by its key.
 type account struct {
 	calls  atomic.Int32
-	visits int // guarded by the lock of visits
+	starts int // guarded by the lock of inbound
 }
 
-// visit is what this host keeps of one start of another host that calls here. It outlives links.
-type visit struct {
-	visits *visits
-	id     string
-	key    string
-	paid   *account
+// callingHost is what this host keeps of one start of another host that calls here. It outlives links.
+type callingHost struct {
+	inbound *inbound
+	id      string
+	key     string
+	paid    *account
 
 	mu       sync.Mutex
-	guests   []*guest
-	sessions map[sessionKey]*visitor
+	links    []*servedLink
+	sessions map[sessionKey]*remoteSession
 	expiry   *time.Timer
 }
 
-// visits are the hosts that call here.
-type visits struct {
+// inbound has the hosts that call here.
+type inbound struct {
 	*presence
 	directory *directory
 	queue     *queue
 
 	mu         sync.Mutex
 	closed     bool
-	byInstance map[string]*visit
+	byInstance map[string]*callingHost
 	accounts   map[string]*account // by key
 }
 
 // sessionKey names a session of the other host.
 type sessionKey struct{ session, caller string }
 
-// visitor is a session here in which the calls of one session there run.
-type visitor struct {
+// remoteSession is a session here in which the calls of one session there run.
+type remoteSession struct {
 	base    *host.Session // without grants
 	session *host.Session // with those of the configuration that has the number epoch
 	epoch   uint64
 	used    time.Time
 }
 
-// of returns the visit of an instance; nil: there are too many.
-func (s *visits) of(a *announcement) *visit {
+// of returns what is kept of an instance; nil: there are too many.
+func (s *inbound) of(a *announcement) *callingHost {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	id := a.id()
@@ -69,27 +69,27 @@ func (s *visits) of(a *announcement) *visit {
 			paid = new(account)
 			s.accounts[a.Key] = paid
 		}
-		if paid.visits >= maxStarts && a.Key != s.settings.Load().Key.public {
+		if paid.starts >= maxStarts && a.Key != s.settings.Load().Key.public {
 			return nil
 		}
-		paid.visits++
-		v = &visit{visits: s, id: id, key: a.Key, paid: paid, sessions: map[sessionKey]*visitor{}}
+		paid.starts++
+		v = &callingHost{inbound: s, id: id, key: a.Key, paid: paid, sessions: map[sessionKey]*remoteSession{}}
 		s.byInstance[id] = v
 	}
 	return v
 }
 
 // admit adds a link, in the place of one that was never proven if there are too many.
-func (v *visit) admit(g *guest) bool {
+func (v *callingHost) admit(g *servedLink) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.expiry != nil {
 		v.expiry.Stop()
 		v.expiry = nil
 	}
-	if len(v.guests) >= maxGuests {
-		oldest := v.guests[0] // of a host that has made another since
-		for _, other := range v.guests {
+	if len(v.links) >= maxLinksOfHost {
+		oldest := v.links[0] // of a host that has made another since
+		for _, other := range v.links {
 			select {
 			case <-other.link.Proven():
 			default:
@@ -99,21 +99,21 @@ func (v *visit) admit(g *guest) bool {
 		oldest.link.Fail(errors.New("another link has taken its place"))
 		v.drop(oldest)
 	}
-	v.guests = append(v.guests, g)
+	v.links = append(v.links, g)
 	return true
 }
 
-func (v *visit) drop(g *guest) {
-	v.guests = slices.DeleteFunc(v.guests, func(other *guest) bool { return other == g })
+func (v *callingHost) drop(g *servedLink) {
+	v.links = slices.DeleteFunc(v.links, func(other *servedLink) bool { return other == g })
 }
 
 // hasLinks reports whether other hosts have links to this one.
-func (s *visits) hasLinks() bool {
+func (s *inbound) hasLinks() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, v := range s.byInstance {
 		v.mu.Lock()
-		n := len(v.guests)
+		n := len(v.links)
 		v.mu.Unlock()
 		if n > 0 {
 			return true
@@ -123,16 +123,16 @@ func (s *visits) hasLinks() bool {
 }
 
 // disconnected ends the links that went over the connection.
-func (s *visits) disconnected() {
+func (s *inbound) disconnected() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, v := range s.byInstance {
-		v.dismiss(errConnection, func(g *guest) bool { return s.lostSince(g.reconnects) })
+		v.dismiss(errConnection, func(g *servedLink) bool { return s.lostSince(g.reconnects) })
 	}
 }
 
-// close returns the visits; there are no more of them.
-func (s *visits) close() map[string]*visit {
+// close returns the hosts that call here; no more are taken.
+func (s *inbound) close() map[string]*callingHost {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := s.byInstance
@@ -140,26 +140,26 @@ func (s *visits) close() map[string]*visit {
 	return all
 }
 
-// linger has a visit without links expire. The lock is held.
-func (v *visit) linger() {
-	if len(v.guests) == 0 && v.expiry == nil {
+// linger has a host without links expire. The lock is held.
+func (v *callingHost) linger() {
+	if len(v.links) == 0 && v.expiry == nil {
 		v.expiry = time.AfterFunc(keptFor, v.expire)
 	}
 }
 
 // expire ends the sessions of a host that has not come back.
-func (v *visit) expire() {
-	all := v.visits
+func (v *callingHost) expire() {
+	all := v.inbound
 	all.mu.Lock()
 	v.mu.Lock()
-	gone := len(v.guests) == 0
+	gone := len(v.links) == 0
 	if gone && all.byInstance[v.id] == v {
 		delete(all.byInstance, v.id)
-		v.paid.visits--
+		v.paid.starts--
 	}
 	sessions := v.sessions
 	if gone {
-		v.sessions = map[sessionKey]*visitor{}
+		v.sessions = map[sessionKey]*remoteSession{}
 	}
 	v.mu.Unlock()
 	all.mu.Unlock()
@@ -172,45 +172,45 @@ func (v *visit) expire() {
 
 // dismiss ends the links of an instance that is gone; its sessions are kept for a while, as it may be
 // only its connection that is.
-func (s *visits) dismiss(id string) {
+func (s *inbound) dismiss(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if v := s.byInstance[id]; v != nil {
-		v.dismiss(errors.New("the host is gone"), func(*guest) bool { return true })
+		v.dismiss(errors.New("the host is gone"), func(*servedLink) bool { return true })
 	}
 }
 
 // dismiss ends those links that which reports.
-func (v *visit) dismiss(why error, which func(*guest) bool) {
+func (v *callingHost) dismiss(why error, which func(*servedLink) bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	for _, g := range v.guests {
+	for _, g := range v.links {
 		if which(g) {
 			g.link.Fail(why)
 		}
 	}
 }
 
-// leave ends the links and sessions of a visit.
-func (v *visit) leave() {
+// leave ends the links and sessions of a host.
+func (v *callingHost) leave() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.expiry != nil {
 		v.expiry.Stop()
 	}
-	for _, g := range v.guests {
+	for _, g := range v.links {
 		_ = g.link.Close()
 	}
 	for _, s := range v.sessions {
 		_ = s.base.Close(context.Background())
 	}
-	v.sessions = map[sessionKey]*visitor{}
+	v.sessions = map[sessionKey]*remoteSession{}
 }
 
 // endSession ends the sessions here of one there.
-func (v *visit) endSession(session string) {
+func (v *callingHost) endSession(session string) {
 	v.mu.Lock()
-	var ended []*visitor
+	var ended []*remoteSession
 	for key, s := range v.sessions {
 		if key.session == session {
 			delete(v.sessions, key)
@@ -228,7 +228,7 @@ func (v *visit) endSession(session string) {
 // # Errors
 //
 // [tool.CodeResourceExhausted]; those of [Config.Accept].
-func (g *guest) sessionOf(c *configured, peer string, call *tool.Call) (*host.Session, error) {
+func (g *servedLink) sessionOf(c *configured, peer string, call *tool.Call) (*host.Session, error) {
 	key := sessionKey{call.Session, call.Caller}
 	g.mu.Lock()
 	s := g.sessions[key]
@@ -259,8 +259,8 @@ func (g *guest) sessionOf(c *configured, peer string, call *tool.Call) (*host.Se
 	s = g.sessions[key]
 	if s == nil {
 		// Accept may have the host count several callers as one.
-		by = g.visits.host.Session(append([]host.SessionOption{host.WithCaller(by)}, options...)...).Caller()
-		s = &visitor{base: g.visits.host.Session(host.WithCaller(by))}
+		by = g.inbound.host.Session(append([]host.SessionOption{host.WithCaller(by)}, options...)...).Caller()
+		s = &remoteSession{base: g.inbound.host.Session(host.WithCaller(by))}
 		g.sessions[key] = s
 	}
 	s.session, s.epoch, s.used = s.base.With(options...), c.epoch, time.Now()
@@ -269,9 +269,9 @@ func (g *guest) sessionOf(c *configured, peer string, call *tool.Call) (*host.Se
 
 // evict ends the session that was used longest ago, of those for which no plugin keeps state. The lock is
 // held.
-func (v *visit) evict() bool {
+func (v *callingHost) evict() bool {
 	var oldest sessionKey
-	var found *visitor
+	var found *remoteSession
 	for key, s := range v.sessions {
 		if (found == nil || s.used.Before(found.used)) && len(s.base.Plugins()) == 0 {
 			oldest, found = key, s
