@@ -234,6 +234,31 @@ func (c recordChannel) Write(r audit.Record) error {
 	return nil
 }
 
+// What a session is granted or loses holds in its views, but for what a view was granted or lost itself.
+func TestGrantsOfViews(t *testing.T) {
+	t.Parallel()
+	s := newHost(t).Session(host.WithGrants("a", "b"))
+	view := s.With(host.WithGrants("c"))
+	inner := view.With()
+	inner.Revoke("b")
+	s.Revoke("a")
+	s.Grant("d")
+	for _, c := range []struct {
+		of   *host.Session
+		want string
+	}{{s, "bd"}, {view, "bcd"}, {inner, "cd"}} {
+		got := ""
+		for _, name := range "abcd" {
+			if c.of.Holds(tool.Capability(name)) {
+				got += string(name)
+			}
+		}
+		if got != c.want {
+			t.Errorf("held: %s, want %s", got, c.want)
+		}
+	}
+}
+
 // A view has the session's identity, and grants and an approver of its own.
 func TestViewOfSession(t *testing.T) {
 	t.Parallel()

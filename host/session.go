@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"crypto/rand"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -29,7 +30,8 @@ type Session struct {
 	replays  *replays
 	notices  *subscriptions
 
-	grants atomic.Pointer[map[tool.Capability]bool] // never changed, replaced
+	parent *Session                                 // what it is a view of; nil: of nothing
+	grants atomic.Pointer[map[tool.Capability]bool] // what was granted or revoked here; never changed, replaced
 	mu     sync.Mutex                               // writers of grants
 }
 
@@ -44,15 +46,15 @@ func (h *Host) Session(opts ...SessionOption) *Session {
 }
 
 // With returns a view of the session in which options hold too, such as the grants and the
-// approver of a single call. It has the session's ID, and its caller's name, Account, Via and
+// approver of a single call. What the session is granted later, or loses, holds in the view, unless the view itself
+// was granted it or lost it. It has the session's ID, and its caller's name, Account, Via and
 // Client, whatever the options say, so that plugins have the same state for it; [WithCaller] sets the
 // bounds of that caller. It ends with the session, and closing it ends the session.
 func (s *Session) With(opts ...SessionOption) *Session {
 	view := &Session{
 		host: s.host, caller: s.caller, approver: s.approver, asker: s.asker, limit: s.limit, sees: s.sees, searches: s.searches,
-		holds: s.holds, replays: s.replays, notices: s.notices,
+		holds: s.holds, replays: s.replays, notices: s.notices, parent: s,
 	}
-	view.grants.Store(s.grants.Load())
 	view.apply(opts)
 	view.id, view.caller.Name, view.caller.Account = s.id, s.caller.Name, s.caller.Account
 	view.caller.Via, view.caller.Client = s.caller.Via, s.caller.Client
@@ -87,8 +89,12 @@ func (s *Session) ResultLimit() int { return s.limit }
 
 // Holds reports whether the session was granted c.
 func (s *Session) Holds(c tool.Capability) bool {
-	held := s.grants.Load()
-	return held != nil && (*held)[c]
+	if own := s.grants.Load(); own != nil {
+		if held, set := (*own)[c]; set {
+			return held
+		}
+	}
+	return s.parent != nil && s.parent.Holds(c)
 }
 
 // Grant gives the session capabilities.
@@ -102,16 +108,10 @@ func (s *Session) setGrants(held bool, caps []tool.Capability) {
 	defer s.mu.Unlock()
 	next := map[tool.Capability]bool{}
 	if old := s.grants.Load(); old != nil {
-		for c := range *old {
-			next[c] = true
-		}
+		maps.Copy(next, *old)
 	}
 	for _, c := range caps {
-		if held {
-			next[c] = true
-		} else {
-			delete(next, c)
-		}
+		next[c] = held
 	}
 	s.grants.Store(&next)
 }
