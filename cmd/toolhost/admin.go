@@ -14,7 +14,7 @@ import (
 // administration are the commands that are on record, as they change what may run, be called or come in. What
 // a command has a daemon do (reload, stop, restart a plugin, answer a question), the daemon records.
 var administration = []string{
-	"token new", "token revoke", "trust", "config init", "sync", "mcp import", "mcp login", "mcp logout",
+	"tokens new", "tokens revoke", "trust", "config init", "sync", "mcp import", "plugins login", "mcp logout",
 	"plugins install", "plugins remove", "plugins upgrade", "plugins rollback", "plugins enable", "plugins disable", "plugins lock",
 }
 

@@ -19,7 +19,7 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// auditSearch is toolhost audit search.
+// auditSearch is toolhost audit.
 type auditSearch struct {
 	log               *auditFile
 	filter            audit.Filter
@@ -35,12 +35,12 @@ func newAuditSearchCommand(log *auditFile) *cobra.Command {
 
 A line has to match every condition. TEXT is searched in names, arguments and messages,
 in upper or lower case.`,
-		Example: `  toolhost audit search --code permission_denied --since 24h
-  toolhost audit search --tool fs.write --since 2026-01-31 notes.txt
-  toolhost audit search --caller cli --limit 10
-  toolhost audit search --via mcp --client claude-code
-  toolhost audit search --kind admin --since 24h
-  toolhost audit search --unended`,
+		Example: `  toolhost audit --code permission_denied --since 24h
+  toolhost audit --tool fs.write --since 2026-01-31 notes.txt
+  toolhost audit --caller cli --limit 10
+  toolhost audit --via mcp --client claude-code
+  toolhost audit --kind admin --since 24h
+  toolhost audit --unended`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return fmt.Errorf("%s takes one text, not %d words: put it in quotes", cmd.CommandPath(), len(args))

@@ -12,7 +12,7 @@ import (
 	"github.com/toolhost/toolhost/host/audit"
 )
 
-// auditTail is toolhost audit tail.
+// auditTail is toolhost audit.
 type auditTail struct {
 	log    *auditFile
 	lines  int

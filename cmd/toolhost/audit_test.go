@@ -105,7 +105,7 @@ func TestAuditSearch(t *testing.T) {
 		"--since " + "1s":                       "",
 		"--since 1000000h --tool fs.read ABCDE": "c0",
 	} {
-		o := w.bare(append([]string{"audit", "search", "--json", "--file", path}, strings.Fields(line)...)...).exits(0)
+		o := w.bare(append([]string{"audit", "--json", "--file", path}, strings.Fields(line)...)...).exits(0)
 		var got []string
 		for l := range strings.Lines(o.stdout) {
 			var e audit.Entry
@@ -254,11 +254,11 @@ func TestAuditUnended(t *testing.T) {
 		func(r *audit.Record) { r.Event, r.Call = audit.Begin, "killed" },
 		func(r *audit.Record) { r.Call = "c0" },
 	)
-	o := w.bare("audit", "search", "--unended", "--json", "--file", path).exits(0).prints(`"call":"killed"`)
+	o := w.bare("audit", "--unended", "--json", "--file", path).exits(0).prints(`"call":"killed"`)
 	equal(t, "the number of calls", strings.Count(o.stdout, "\n"), 1)
-	w.bare("audit", "search", "--unended", "--caller", "bob", "--file", path).exits(0).says("no line matches")
-	w.bare("audit", "search", "--unended", "--code", "ok", "--file", path).exits(2).says("exclude each other")
-	w.bare("audit", "verify", "--file", path).exits(0).prints("1 call began and did not end: see toolhost audit search --unended")
+	w.bare("audit", "--unended", "--caller", "bob", "--file", path).exits(0).says("no line matches")
+	w.bare("audit", "--unended", "--code", "ok", "--file", path).exits(2).says("exclude each other")
+	w.bare("audit", "verify", "--file", path).exits(0).prints("1 call began and did not end: see toolhost audit --unended")
 }
 
 func TestAuditUsage(t *testing.T) {
@@ -302,10 +302,10 @@ func TestAdministrationIsOnRecord(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")
 	var made struct{ ID, Token string }
-	w.run("token", "new", "laptop", "--expires", "1h", "--json").exits(0).json(&made)
-	w.run("token", "list").exits(0)
-	w.run("token", "revoke", made.ID).exits(0)
-	w.run("token", "revoke", "nothing").exits(2)
+	w.run("tokens", "new", "laptop", "--expires", "1h", "--json").exits(0).json(&made)
+	w.run("tokens").exits(0)
+	w.run("tokens", "revoke", made.ID).exits(0)
+	w.run("tokens", "revoke", "nothing").exits(2)
 	w.found("tools: {play.echo: {rename: planted}}\n")
 	w.bare("trust").exits(5)
 	w.bare("trust", "--yes").exits(0)
@@ -323,7 +323,7 @@ func TestAdministrationIsOnRecord(t *testing.T) {
 	w.run("stop").exits(0)
 
 	var got []string
-	o := w.run("audit", "search", "--kind", "admin", "--json").exits(0)
+	o := w.run("audit", "--kind", "admin", "--json").exits(0)
 	for line := range strings.Lines(o.stdout) {
 		var e audit.Entry
 		require.NoError(t, json.Unmarshal([]byte(line), &e))
@@ -334,14 +334,14 @@ func TestAdministrationIsOnRecord(t *testing.T) {
 		got = append(got, strings.TrimSpace(fmt.Sprintf("%s %s: %s%s %s", e.Action, e.Object, who, strings.TrimRight(" "+e.Via, " "), e.Code)))
 	}
 	equal(t, "what is on record", strings.Join(got, "\n"), strings.Join([]string{
-		"token new laptop --expires=1h: cli true", "token revoke " + made.ID + ": cli true",
+		"tokens new laptop --expires=1h: cli true", "tokens revoke " + made.ID + ": cli true",
 		"trust : cli true approval_required", "trust --yes: cli true",
 		"plugins disable player: cli true", "plugins enable player: cli true", "plugins restart player: cli true socket",
 		"reload : cli true socket", "reload : - signal", "reload : cli true socket invalid_arguments", "stop : cli true socket",
 	}, "\n"))
-	w.run("audit", "search", "--kind", "admin", made.ID).exits(0).prints("token new laptop")
-	w.run("audit", "search", "--kind", "call").exits(0).prints("planted")
-	w.run("audit", "search", "--kind", "odd").exits(2).says("use call or admin")
+	w.run("audit", "--kind", "admin", made.ID).exits(0).prints("tokens new laptop")
+	w.run("audit", "--kind", "call").exits(0).prints("planted")
+	w.run("audit", "--kind", "odd").exits(2).says("use call or admin")
 	w.run("audit", "verify").exits(0)
 	if strings.Contains(o.stdout, made.Token) {
 		t.Error("the token is on record")
@@ -368,7 +368,7 @@ func TestAuditAcceptBreak(t *testing.T) {
 	w.run("audit", "verify", "--accept-break", "5").exits(0).prints("lines 3 to 4 are missing before this one; accepted", "whole up to line 5")
 	call(1)
 	w.run("audit", "verify").exits(0).prints("accepted", "whole up to line 6")
-	w.run("audit", "search", "--kind", "admin").exits(0).prints("audit accept-break 5")
+	w.run("audit", "--kind", "admin").exits(0).prints("audit accept-break 5")
 
 	text := require.Must(os.ReadFile(log))(t)
 	require.NoError(t, os.WriteFile(log, bytes.Replace(text, []byte("play.echo"), []byte("play.evil"), 1), 0o600))
@@ -381,8 +381,8 @@ func TestAuditAnchor(t *testing.T) {
 	w := newWorld(t, "player")
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
-	w.bare("plugin", "keygen", at("audit.key"), "--no-password").exits(0)
-	w.bare("plugin", "keygen", at("other.key"), "--no-password").exits(0)
+	w.bare("dev", "keygen", at("audit.key"), "--no-password").exits(0)
+	w.bare("dev", "keygen", at("other.key"), "--no-password").exits(0)
 	log := filepath.Join(w.state, "toolhost", "audit.jsonl")
 	w.run("call", "play.echo").exits(0)
 	sign := []string{"audit", "verify", "--sign", at("audit.key"), "--output", at("proof.json")}

@@ -125,12 +125,12 @@ func TestConfigThatIsBad(t *testing.T) {
 		w.config() + ":3:5: plugins.player.enabeld: unknown key", "did you mean `enabled`?", "  3 | ", w.config() + ":4:16: ", "`soon` is not a time",
 	}
 	w.run("tools").exits(2).says(says...)
-	for _, args := range [][]string{{"plugins"}, {"call", "play.echo"}, {"schema", "--for", "mcp"}, {"serve"}, {"audit"}} {
+	for _, args := range [][]string{{"plugins"}, {"call", "play.echo"}, {"tools", "--for", "mcp"}, {"serve"}, {"audit"}} {
 		w.bare(append(args, "--config", w.config(), "--plugin-dir", w.plugins)...).exits(2).says(says...)
 	}
 	w.run("version").exits(0)
 	w.run("doctor").exits(1).prints("failed   configuration:", "unknown key `enabeld`")
-	w.run("config", "schema").exits(0)
+	w.run("config", "explain", "--json").exits(0)
 	w.bare("__complete", "call", "play.").exits(0)
 }
 
@@ -326,7 +326,7 @@ func TestConfigCheckStart(t *testing.T) {
 func TestConfigSchema(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	o := w.bare("config", "schema").exits(0)
+	o := w.bare("config", "explain", "--json").exits(0)
 	equal(t, "it is JSON", json.Valid([]byte(o.stdout)), true)
 	equal(t, "the schema", o.stdout, string(config.Schema()))
 	w.bare("config").exits(0).prints("check", "init", "schema", "show")

@@ -150,7 +150,7 @@ func TestServersOfAPluginWait(t *testing.T) {
 	const mine = `{"mcpServers": {"mine": {"command": "no-such-program"}}}`
 	w.write("servers.json", mine+"}")
 	file := filepath.Join(w.root, "servers.json")
-	list := func() outcome { return w.run("mcp", "list", "--mcp-config", file, "--no-daemon") }
+	list := func() outcome { return w.run("plugins", "--kind", "mcp", "--mcp-config", file, "--no-daemon") }
 	list().exits(exit.BadUsage).says("is not JSON") // which is not remembered
 	w.write("servers.json", mine)
 	list().exits(exit.Done).prints("mine")

@@ -99,7 +99,7 @@ func newFleetCallCommand(s *session.Session) *cobra.Command {
 		Short: "Call a tool on one host",
 		Long: `Call a tool on one host of the daemon's fleet, and print its result, as toolhost call does. If
 that host does not share the tool, or cannot take the call, the call fails.`,
-		Example:           `  toolhost fleet call --on build-1 gpu.render --arg scene=a.blend`,
+		Example:           `  toolhost call --on build-1 gpu.render --arg scene=a.blend`,
 		Args:              callArguments,
 		ValidArgsFunction: completeArgument(s, toolNames),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -77,22 +77,22 @@ func TestFleet(t *testing.T) {
 	b.run("fleet", "tools").exits(0).prints("play.echo", "player", "yes")
 	b.run("status").exits(0).prints("b on nats://127.0.0.1:", "ready, 1 other host, ", "tools mounted")
 	b.run("doctor").prints("b is in a fleet with 1 other host")
-	b.run("fleet", "call", "--on", "a", "play.echo", `{"text":"there"}`).exits(0).prints("there")
-	b.run("fleet", "call", "--on", "a", "fs.list").exits(4).says("this host's own, and does not run on a")
-	if o := b.run("fleet", "call", "--on", "no host", "play.echo"); o.status == 0 {
+	b.run("call", "--on", "a", "play.echo", `{"text":"there"}`).exits(0).prints("there")
+	b.run("call", "--on", "a", "fs.list").exits(4).says("this host's own, and does not run on a")
+	if o := b.run("call", "--on", "no host", "play.echo"); o.status == 0 {
 		t.Errorf("a host that is not there answers: %s", o.stdout)
 	}
 	b.bare("__complete", "--plugin-dir", b.plugins, "fleet", "drain", "").exits(0).prints("a\tready")
 	if got := b.hosts()["a"]; got.Peer != "" || got.Tools == 0 || got.Labels["gpu"] != "1" {
 		t.Errorf("a is %+v", got)
 	}
-	a.run("audit", "search", "--tool", "play.echo", "--json").exits(0).prints(`"b/*"`, `"fleet"`)
+	a.run("audit", "--tool", "play.echo", "--json").exits(0).prints(`"b/*"`, `"fleet"`)
 
 	b.run("fleet", "drain", "a").exits(0).prints("a drains")
 	b.until("a drains", func() bool { return b.hosts()["a"].State == fleet.HostDraining })
 	b.run("call", "play.echo").exits(6)
 	b.run("fleet", "drain", "--wait", "a").exits(0).prints("a is drained")
-	a.run("fleet", "resume", "a").exits(0)
+	a.run("fleet", "drain", "a", "--off").exits(0)
 	b.until("a takes calls again", func() bool { return b.hosts()["a"].State == fleet.HostReady })
 	b.run("call", "play.echo").exits(0)
 	b.run("fleet", "drain", "no host").exits(2)
@@ -133,7 +133,7 @@ func TestFleetOfPeers(t *testing.T) {
 	b.configure("nats:", "  url: "+one.server(), "  mount: ['*']", "  prefix: far.", "  name: b", "  peers: {ay: {key: "+keyA+"}}", "callers: {cli: {grants: [fs:read]}}")
 	b.run("reload").exits(0)
 	b.run(read...).exits(0).prints("text of a")
-	a.run("audit", "search", "--caller", "bee/*", "--json").exits(0).prints(`"fs.read"`)
+	a.run("audit", "--caller", "bee/*", "--json").exits(0).prints(`"fs.read"`)
 
 	a.configure("nats: {embedded: 0, name: other}")
 	one.await("nats.name: a running daemon cannot change it")
@@ -178,10 +178,10 @@ func TestFleetRefuses(t *testing.T) {
 	b.run("doctor").prints("other users can read")
 
 	b.run("fleet").exits(6).says("no daemon is running")
-	b.run("fleet", "call", "x").exits(2).says("needs the name of a host")
-	b.run("fleet", "call", "--on", "a", "x").exits(6)
+	b.run("call", "x").exits(2).says("needs the name of a host")
+	b.run("call", "--on", "a", "x").exits(6)
 	b.serve()
-	for _, args := range [][]string{{"fleet"}, {"fleet", "tools"}, {"fleet", "drain", "x"}, {"fleet", "resume", "x"}} {
+	for _, args := range [][]string{{"fleet"}, {"fleet", "tools"}, {"fleet", "drain", "x"}, {"fleet", "drain", "x", "--off"}} {
 		b.run(args...).exits(2).says("the daemon is in no fleet")
 	}
 }

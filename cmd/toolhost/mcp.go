@@ -21,9 +21,9 @@ Without a subcommand this lists the servers, as mcp list does.`
 func newMCPCommand(s *session.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "mcp", Short: "Mount MCP servers and look at them", Long: aboutMCP,
-		Example: `  toolhost mcp list --mcp-config .mcp.json
+		Example: `  toolhost plugins --kind mcp --mcp-config .mcp.json
   toolhost call files.read_file --arg path=go.mod --yes --mcp-config .mcp.json
-  toolhost mcp import ~/.config/Claude/claude_desktop_config.json`,
+  toolhost plugins import ~/.config/Claude/claude_desktop_config.json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return listServers(cmd.Context(), s) },
 	}

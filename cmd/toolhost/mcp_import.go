@@ -48,8 +48,8 @@ func newMCPImportCommand(s *session.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "import FILE [NAME...]", Short: "Turn the servers of another MCP client into configuration",
 		Long: aboutImport,
-		Example: `  toolhost mcp import ~/.config/Claude/claude_desktop_config.json
-  toolhost mcp import .vscode/mcp.json github --print`,
+		Example: `  toolhost plugins import ~/.config/Claude/claude_desktop_config.json
+  toolhost plugins import .vscode/mcp.json github --print`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return fmt.Errorf("%s needs the file of another MCP client", cmd.CommandPath())
@@ -187,7 +187,7 @@ func choose(s *session.Session, set *servers.Set, c *config.Config, names []stri
 	for _, name := range names {
 		if _, ok := set.Get(name); !ok {
 			return exit.Usage(fmt.Sprintf("the file has no server %s", sanitize.Line(name, 100)),
-				"toolhost mcp list --mcp-config FILE has the names")
+				"toolhost plugins --kind mcp --mcp-config FILE has the names")
 		}
 		wanted[name] = true
 	}

@@ -20,7 +20,7 @@ func TestMCPImportOnATerminal(t *testing.T) {
 	w.mcpConfig(map[string]any{
 		"all": mcpServer("echo", "pid"), "none": mcpServer("echo"), "some": mcpServer("echo", "pid", "whoami"),
 	})
-	a := w.ask("mcp", "import", "mcp.json")
+	a := w.ask("plugins", "import", "mcp.json")
 	at := screen{t, a.person}
 	for _, step := range []struct{ prompt, answer string }{
 		{"Start them, to ask for their tools? [y/N] ", "y"},
@@ -59,9 +59,9 @@ func TestMCPImportStartsNothingUnseen(t *testing.T) {
 	mark := filepath.Join(w.root, "ran")
 	w.mcpConfig(map[string]any{"one": map[string]any{"command": "touch", "args": []string{mark}, "env": map[string]any{"HTTPS_PROXY": "http://evil"}}})
 	for _, more := range [][]string{{}, {"--print"}, {"--json"}} {
-		w.bare(append([]string{"mcp", "import", "mcp.json"}, more...)...).exits(exit.BadUsage).says("touch "+mark, "HTTPS_PROXY", "--yes")
+		w.bare(append([]string{"plugins", "import", "mcp.json"}, more...)...).exits(exit.BadUsage).says("touch "+mark, "HTTPS_PROXY", "--yes")
 	}
-	a := w.ask("mcp", "import", "mcp.json")
+	a := w.ask("plugins", "import", "mcp.json")
 	at := screen{t, a.person}
 	at.sees("  touch " + mark)
 	at.sees("with the variables HTTPS_PROXY")
@@ -72,7 +72,7 @@ func TestMCPImportStartsNothingUnseen(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	w.bare("mcp", "import", "mcp.json", "--yes").exits(exit.Done).says("touch " + mark)
+	w.bare("plugins", "import", "mcp.json", "--yes").exits(exit.Done).says("touch " + mark)
 	require.Must(os.Stat(mark))(t)
 }
 
@@ -91,7 +91,7 @@ func TestMCPImportInterrupted(t *testing.T) {
 			w.mcpConfig(map[string]any{"one": mcpServer("echo"), "two": mcpServer("echo")})
 			const before = "# mine\nlog_level: error\n"
 			w.configure(strings.TrimSuffix(before, "\n"))
-			a := w.ask("mcp", "import", "mcp.json", "--config", w.config())
+			a := w.ask("plugins", "import", "mcp.json", "--config", w.config())
 			at := screen{t, a.person}
 			at.sees("Start them, to ask for their tools? [y/N] ")
 			at.types("y")

@@ -19,8 +19,8 @@ func newMCPListCommand(s *session.Session) *cobra.Command {
 		Long: `List the MCP servers that are mounted, and those that cannot be, with the reason. A server
 that is idle was not started: its tools are known from an earlier run, and its first call
 starts it.`,
-		Example: `  toolhost mcp list
-  toolhost mcp list --mcp-config .mcp.json --json`,
+		Example: `  toolhost plugins --kind mcp
+  toolhost plugins --kind mcp --mcp-config .mcp.json --json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return listServers(cmd.Context(), s) },
 	}
@@ -66,7 +66,7 @@ func listServers(ctx context.Context, s *session.Session) error {
 			return s.Out.JSON(map[string]any{"servers": all})
 		}
 		if len(all) == 0 {
-			s.Err.Printf("no MCP servers: name a file with --mcp-config, or add them with toolhost mcp import\n")
+			s.Err.Printf("no MCP servers: name a file with --mcp-config, or add them with toolhost plugins import\n")
 			return nil
 		}
 		t := output.Table{{"NAME", "STATE", "TRANSPORT", "TOOLS", "FROM", "REASON"}}

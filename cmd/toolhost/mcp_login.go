@@ -30,7 +30,7 @@ machine. It begins there, too, at a URL that is printed and good once. The token
 that only you can read, refreshed when they expire, and sent to the server's own host only. A daemon
 uses them from its next connection on, and a server that could not be used without them is started.
 toolhost mcp logout forgets them.`,
-		Example: "  toolhost mcp login tracker",
+		Example: "  toolhost plugins login tracker",
 		Args:    oneName("an MCP server"), ValidArgsFunction: completeArgument(s, serverNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return login(cmd.Context(), s, args[0], timeout, !noBrowser)

@@ -24,7 +24,7 @@ func newMCPShowCommand(s *session.Session) *cobra.Command {
 may do, and its tools, with the level that holds. Values of variables and headers are not shown, nor what looks like
 a secret in arguments and URLs. toolhost plugins show NAME has more of its runs, and toolhost
 plugins logs NAME what it has written to the daemon.`,
-		Example: "  toolhost mcp show github",
+		Example: "  toolhost plugins show github",
 		Args:    oneName("an MCP server"), ValidArgsFunction: completeArgument(s, serverNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return s.Use(cmd.Context(), session.Needs{Shown: args[0]}, func(b session.Backend) error {
@@ -71,7 +71,7 @@ func findServer(s *session.Session, b session.Backend, name string) (server, err
 }
 
 func unknownServer(name string, names []string) error {
-	hint := "see toolhost mcp list"
+	hint := "see toolhost plugins --kind mcp"
 	if near := suggest.Nearest(name, names, 3); len(near) > 0 {
 		hint = output.DidYouMean(near)
 	}

@@ -44,7 +44,7 @@ func TestPluginFile(t *testing.T) {
 	w.bare("call", "--plugin", "player", "play.ehco").exits(3).says("did you mean play.echo")
 	w.bare("call", "--plugin", "player", "play.danger").exits(5)
 	w.bare("__complete", "call", "--plugin", "player", "play.ec").exits(0).prints("play.echo")
-	w.run("audit", "search", "--tool", "play.echo", "--json").exits(0).prints(`"plugin":"player"`)
+	w.run("audit", "--tool", "play.echo", "--json").exits(0).prints(`"plugin":"player"`)
 	if names, err := os.ReadFile(filepath.Join(w.state, "toolhost", "plugins.json")); err == nil && strings.Contains(string(names), "play") {
 		t.Errorf("the names are remembered: %s", names)
 	}
@@ -123,7 +123,7 @@ func TestPluginFileServesMCP(t *testing.T) {
 			t.Errorf("%s: a dangerous tool runs without a yes: %+v, %v", way, r, err)
 		}
 	}
-	lines := w.run("audit", "search", "--tool", "play.echo", "--json").exits(0).stdout
+	lines := w.run("audit", "--tool", "play.echo", "--json").exits(0).stdout
 	for _, want := range []string{`"caller":"mcp","via":"mcp"`, `"caller":"agent","via":"mcp"`} {
 		if !strings.Contains(lines, want) {
 			t.Errorf("on record is %s, and not %s", lines, want)

@@ -32,9 +32,9 @@ func TestPluginTrust(t *testing.T) {
 	w := newWorld(t, "fs", "buffer")
 	key := filepath.Join(t.TempDir(), "acme.key")
 	var made struct{ ID, Public string }
-	w.bare("plugin", "keygen", key, "--no-password", "--json").exits(0).json(&made)
+	w.bare("dev", "keygen", key, "--no-password", "--json").exits(0).json(&made)
 	var out packed
-	w.bare("plugin", "pack", w.project(""), "--sign", key, "--json").exits(0).json(&out)
+	w.bare("dev", "pack", w.project(""), "--sign", key, "--json").exits(0).json(&out)
 	w.sign(out.File)
 	w.write("trust.yaml", "trust:\n  required: true\n  publishers:\n    acme:\n      keys: ["+made.Public+"]\n      plugins: [fs]\n")
 	w.env = append(w.env, "TOOLHOST_CONFIG=trust.yaml")

@@ -27,14 +27,14 @@ func newPluginsMirrorCommand(s *session.Session) *cobra.Command {
 		Short: "Copy packages to a directory, for machines without a network",
 		Long: `Copy the packages of all plugins that the lock pins, or of those that are named, to a directory, with
 the files of all platforms and an index.json. What is there stays. Serve the directory by any web
-server, or carry it: toolhost sync --mirror DIR, and toolhost plugins install DIR#NAME.
+server, or carry it: toolhost plugins install --mirror DIR, and toolhost plugins install DIR#NAME.
 
 The files have their digests in their names, and the same packages make the same bytes.`,
-		Example: `  toolhost plugins mirror /media/stick/plugins
-  toolhost plugins mirror ./mirror oci://registry.example/tools/files:1.2.0`,
+		Example: `  toolhost plugins install --download /media/stick/plugins
+  toolhost plugins install --download ./mirror oci://registry.example/tools/files:1.2.0`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return installing(cmd.Context(), s, installFlags{yes: true}, "toolhost plugins mirror "+args[0], func(i *install) error {
+			return installing(cmd.Context(), s, installFlags{yes: true}, "toolhost plugins install --download "+args[0], func(i *install) error {
 				return i.mirror(cmd.Context(), args[0], args[1:])
 			})
 		},

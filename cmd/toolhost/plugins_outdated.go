@@ -19,11 +19,11 @@ func newPluginsOutdatedCommand(s *session.Session) *cobra.Command {
 		Short: "List the installed plugins of which there is a newer release",
 		Long: `List the plugins that toolhost has installed, with the newest release where each came from. The
 exit status is 0, and with --check 1 if there is a newer one.`,
-		Example: `  toolhost plugins outdated
-  toolhost plugins outdated --check --json`,
+		Example: `  toolhost plugins upgrade --check
+  toolhost plugins upgrade --check --json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return installing(cmd.Context(), s, installFlags{yes: true}, "toolhost plugins outdated", func(i *install) error {
+			return installing(cmd.Context(), s, installFlags{yes: true}, "toolhost plugins upgrade --check", func(i *install) error {
 				return i.outdated(cmd.Context(), check)
 			})
 		},

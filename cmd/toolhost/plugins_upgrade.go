@@ -33,7 +33,7 @@ toolhost plugins rollback NAME goes back.`, installed.KeptVersions),
 		}),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if all == (len(args) == 1) {
-				return exit.Usage("it needs the name of a plugin, or --all", "toolhost plugins outdated lists those with a newer release")
+				return exit.Usage("it needs the name of a plugin, or --all", "toolhost plugins upgrade --check lists those with a newer release")
 			}
 			return installing(cmd.Context(), s, f, "toolhost plugins upgrade", func(i *install) error {
 				return i.upgrade(cmd.Context(), args)
@@ -61,7 +61,7 @@ func installedNames(s *session.Session) (out []string) {
 
 // notInstalled is the error of a name that toolhost has not installed.
 func notInstalled(s *session.Session, name string) error {
-	hint := "toolhost plugins outdated lists what it has"
+	hint := "toolhost plugins upgrade --check lists what it has"
 	if near := suggest.Nearest(name, installedNames(s), 3); len(near) > 0 {
 		hint = output.DidYouMean(near)
 	}

@@ -41,11 +41,11 @@ type subcommand struct {
 var subcommands = []subcommand{
 	{"tools", orDaemon, newToolsCommand}, {"call", orDaemon, newCallCommand}, {"schema", orDaemon, newSchemaCommand},
 	{"plugins", orDaemon, newPluginsCommand}, {"mcp", orDaemon, newMCPCommand}, {"audit", orDaemon, newAuditCommand},
-	{"session", orDaemon, newSessionCommand}, {"calls", orDaemon, newCallsCommand},
+	{"sessions", orDaemon, newSessionsCommand}, {"jobs", orDaemon, newJobsCommand},
 	{"serve", itself, newServeCommand}, {"sync", itself, newSyncCommand},
 	{"status", "", newStatusCommand}, {"reload", "", newReloadCommand}, {"stop", "", newStopCommand},
-	{"token", "", newTokenCommand}, {"approvals", "", newApprovalsCommand}, {"fleet", "", newFleetCommand},
-	{"plugin", "", newPluginCommand}, {"config", "", newConfigCommand}, {"trust", "", newTrustCommand},
+	{"tokens", "", newTokensCommand}, {"approvals", "", newApprovalsCommand}, {"fleet", "", newFleetCommand},
+	{"dev", "", newDevCommand}, {"config", "", newConfigCommand}, {"trust", "", newTrustCommand},
 	{"demo", "", newDemoCommand}, {"doctor", "", newDoctorCommand}, {"version", "", newVersionCommand},
 }
 

@@ -38,7 +38,7 @@ the tools and these notes. toolhost call --for FORMAT takes the arguments of mod
 --strict, optional arguments may be null, which it takes for absent.
 
 A tool has to pass every filter; of several categories it needs one.`,
-		Example: "  toolhost schema --for openai --max-safety safe",
+		Example: "  toolhost tools --for openai --max-safety safe",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			format, err := parseFormat(name)

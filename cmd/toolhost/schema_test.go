@@ -22,7 +22,7 @@ func TestSchemaForModels(t *testing.T) {
 			}
 		}
 	}
-	w.run("schema", "--for", "openai").exits(0).json(&openai)
+	w.run("tools", "--for", "openai").exits(0).json(&openai)
 	var got []string
 	for _, tool := range openai {
 		got = append(got, tool.Function.Name)
@@ -37,7 +37,7 @@ func TestSchemaForModels(t *testing.T) {
 		Name   string         `json:"name"`
 		Schema map[string]any `json:"input_schema"`
 	}
-	w.run("schema", "--for", "anthropic").exits(0).json(&anthropic)
+	w.run("tools", "--for", "anthropic").exits(0).json(&anthropic)
 	got = nil
 	for _, tool := range anthropic {
 		got = append(got, tool.Name)
@@ -51,7 +51,7 @@ func TestSchemaForModels(t *testing.T) {
 			ParametersJSONSchema map[string]any
 		}
 	}
-	w.run("schema", "--for", "gemini").exits(0).json(&gemini)
+	w.run("tools", "--for", "gemini").exits(0).json(&gemini)
 	got = nil
 	for _, tool := range gemini.FunctionDeclarations {
 		got = append(got, tool.Name)
@@ -69,7 +69,7 @@ func TestSchemaForMCP(t *testing.T) {
 		OutputSchema map[string]any
 		Annotations  map[string]bool
 	}
-	w.run("schema", "--for", "mcp", "--search", "Write a file", "--category", "destructive,nothing").exits(0).json(&tools)
+	w.run("tools", "--for", "mcp", "--search", "Write a file", "--category", "destructive,nothing").exits(0).json(&tools)
 	if len(tools) != 1 {
 		t.Fatalf("there are %d tools, want fs.write alone", len(tools))
 	}
@@ -94,14 +94,14 @@ func TestSchemaFilter(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "fs")
 	var tools []struct{ Name string }
-	w.run("schema", "--for", "anthropic", "--max-safety", "safe", "--category", "filesystem").exits(0).json(&tools)
+	w.run("tools", "--for", "anthropic", "--max-safety", "safe", "--category", "filesystem").exits(0).json(&tools)
 	var got []string
 	for _, tool := range tools {
 		got = append(got, tool.Name)
 	}
 	equalLists(t, "the harmless tools", got, []string{"fs_list", "fs_read", "fs_search", "fs_stat"})
 
-	o := w.run("schema", "--for", "openai", "--category", "nothing").exits(0).says("no tool matches (9 are registered)")
+	o := w.run("tools", "--for", "openai", "--category", "nothing").exits(0).says("no tool matches (9 are registered)")
 	equal(t, "what is printed", o.stdout, "[]\n")
 }
 
@@ -112,9 +112,9 @@ func TestSchemaUsage(t *testing.T) {
 		args []string
 		says []string
 	}{
-		{[]string{"schema", "--for", "yaml"}, []string{`unknown format "yaml"`, "use openai, openai-responses, anthropic, gemini or mcp"}},
+		{[]string{"tools", "--for", "yaml"}, []string{`unknown format "yaml"`, "use openai, openai-responses, anthropic, gemini or mcp"}},
 		{[]string{"schema"}, []string{"toolhost schema needs --for", "the formats are openai, openai-responses, anthropic, gemini, mcp"}},
-		{[]string{"schema", "--for", "mcp", "--max-safety", "none"}, []string{`unknown safety level "none"`}},
+		{[]string{"tools", "--for", "mcp", "--max-safety", "none"}, []string{`unknown safety level "none"`}},
 		{[]string{"schema", "openai"}, []string{`toolhost schema takes no arguments, not "openai"`}},
 	} {
 		o := w.bare(c.args...).exits(2).says(c.says...)
@@ -139,9 +139,9 @@ func TestSchemaIsWhatProvidersTake(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")
 	const renamed = `the argument "$odd" is called _odd`
-	w.run("schema", "--for", "anthropic", "--search", "after a person").exits(0).
+	w.run("tools", "--for", "anthropic", "--search", "after a person").exits(0).
 		says("tool play.danger for anthropic: " + renamed).prints(`"_odd": {`)
-	o := w.run("schema", "--for", "openai", "--search", "after a person").exits(0).prints(`"$odd": {`)
+	o := w.run("tools", "--for", "openai", "--search", "after a person").exits(0).prints(`"$odd": {`)
 	equal(t, "what is said", o.stderr, "")
 
 	var offer struct {
@@ -152,7 +152,7 @@ func TestSchemaIsWhatProvidersTake(t *testing.T) {
 			Renamed   map[string]string
 		}
 	}
-	w.run("schema", "--for", "anthropic", "--search", "after a person", "--json").exits(0).json(&offer)
+	w.run("tools", "--for", "anthropic", "--search", "after a person", "--json").exits(0).json(&offer)
 	if len(offer.Tools) != 1 || len(offer.Notes) != 1 || offer.Notes[0].Renamed["_odd"] != "$odd" || offer.Notes[0].Tool != "play.danger" {
 		t.Errorf("the offer is %+v", offer)
 	}
@@ -176,8 +176,8 @@ func TestSchemaIsWhatProvidersTake(t *testing.T) {
 func TestSchemaStrict(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")
-	w.run("schema", "--for", "openai", "--strict", "--search", "play.echo").exits(0).prints(`"strict": true`)
-	w.run("schema", "--for", "anthropic", "--strict").exits(2).says("has no strict mode")
+	w.run("tools", "--for", "openai", "--strict", "--search", "play.echo").exits(0).prints(`"strict": true`)
+	w.run("tools", "--for", "anthropic", "--strict").exits(2).says("has no strict mode")
 	w.run("call", "play_echo", `{"text":null}`, "--for", "openai").exits(0)
 	w.run("call", "play_echo", `{"text":null}`).exits(4)
 }

@@ -51,7 +51,7 @@ socket, which ends when the client leaves. The client is the caller mcp of the c
 or the one of --caller. The log is on standard error, and nothing but MCP on standard output.
 
 --mcp http runs the daemon and serves MCP clients at /mcp, on ` + "127.0.0.1:7411" + ` or the address of
---listen or mcp.listen. Each client needs a token, on this machine too: toolhost token new NAME
+--listen or mcp.listen. Each client needs a token, on this machine too: toolhost tokens new NAME
 makes one of the caller NAME. An address of other machines needs a certificate (mcp.tls).
 /healthz says whether the process lives, /readyz whether it serves.
 

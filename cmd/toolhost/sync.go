@@ -34,12 +34,12 @@ func newSyncCommand(s *session.Session) *cobra.Command {
 		Use:   "sync",
 		Short: "Install what toolhost.lock pins",
 		Long:  aboutSync,
-		Example: `  toolhost sync
-  toolhost sync --check
-  toolhost sync --mirror /media/stick/plugins`,
+		Example: `  toolhost plugins install
+  toolhost plugins install --check
+  toolhost plugins install --mirror /media/stick/plugins`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return installing(cmd.Context(), s, installFlags{yes: true}, "toolhost sync", func(i *install) error {
+			return installing(cmd.Context(), s, installFlags{yes: true}, "toolhost plugins install", func(i *install) error {
 				return i.sync(cmd.Context(), mirror, check)
 			})
 		},
@@ -105,7 +105,7 @@ func (i *install) sync(ctx context.Context, mirror string, check bool) error {
 	var failed error
 	due := slices.ContainsFunc(report.Plugins, func(t syncStep) bool { return t.Action != installer.Nothing })
 	if check && due {
-		failed = exit.With(exit.Failed, errors.New("this machine is not as the lock says: toolhost sync"))
+		failed = exit.With(exit.Failed, errors.New("this machine is not as the lock says: toolhost plugins install"))
 	}
 	for n, step := range report.Plugins {
 		if !i.s.Flags.JSON {
@@ -200,7 +200,7 @@ func (i *install) pinnedRef(name, source, mirror string) (pluginsource.Ref, erro
 		return at, err
 	}
 	if at.Kind != pluginsource.Directory && at.Kind != pluginsource.WebIndex {
-		return at, exit.Usage(sanitize.Text(mirror)+" is not a mirror", "name a directory that toolhost plugins mirror wrote, or its URL with / at its end")
+		return at, exit.Usage(sanitize.Text(mirror)+" is not a mirror", "name a directory that toolhost plugins install --download wrote, or its URL with / at its end")
 	}
 	at.Plugin, at.Digest = name, sum
 	return at, nil

@@ -38,7 +38,7 @@ three fleet
 three call fs.read '{"path":"name.txt"}'
 three fleet drain one
 three call fs.read '{"path":"name.txt"}'
-three fleet tools
+three tools
 call=$(three call --detach fs.list) # it waits in a queue until a host takes it
-three calls wait "$call"
+three jobs show "$call" --wait
 three calls

@@ -21,76 +21,79 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-const aboutCalls = `Show the durable calls: those of tools whose rule under nats.rules says durable. They wait in a
+const aboutJobs = `Show the durable calls: those of tools whose rule under nats.rules says durable. They wait in a
 queue of the NATS server until a host of the fleet takes them, and outlive the command, the
 daemons and the server. toolhost call prints the ID of such a call, and with --detach does not
 wait for it.
 
 STATE is queued, running, done (it has a result), failed (it has an error), canceled, or
-expired: no host took it within a day. Calls are forgotten after a week.
+expired: no host took it within a day. Calls are forgotten after a week. Those submitted last
+are first. You see your own, and who runs the daemon sees those of all callers.`
 
-You see your own calls, and who runs the daemon sees those of all callers. Without a
-subcommand this lists them, those submitted last first.`
-
-// callStates are those that calls can be in.
-var callStates = []string{
+// jobStates are those that durable calls can be in.
+var jobStates = []string{
 	string(durable.StateQueued), string(durable.StateRunning), string(durable.StateDone), string(durable.StateFailed),
 	string(durable.StateCanceled), string(durable.StateExpired),
 }
 
-func newCallsCommand(s *session.Session) *cobra.Command {
+func newJobsCommand(s *session.Session) *cobra.Command {
 	var states []string
-	list := func(cmd *cobra.Command, _ []string) error { return listCalls(cmd.Context(), s, states) }
 	cmd := &cobra.Command{
-		Use: "calls", Short: "Show, wait for and cancel durable calls", Long: aboutCalls,
+		Use: "jobs", Short: "List durable calls, show their results and cancel them", Long: aboutJobs,
 		Example: `  toolhost call --detach gpu.render --arg scene=a.blend
-  toolhost calls
-  toolhost calls wait ESBCJY7MOSX4KXFSBNVQMZQSPE`,
-		Args: noArguments, RunE: list,
+  toolhost jobs --state running
+  toolhost jobs show ESBCJY7MOSX4KXFSBNVQMZQSPE --wait`,
+		Args: noArguments, RunE: func(cmd *cobra.Command, _ []string) error { return listJobs(cmd.Context(), s, states) },
 	}
-	listed := &cobra.Command{Use: "list", Short: "List the calls, those submitted last first", Args: noArguments, RunE: list}
-	for _, one := range []*cobra.Command{cmd, listed} {
-		one.Flags().StringSliceVar(&states, "state", nil, "only calls in this `STATE`; may be repeated")
-		_ = one.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(callStates, cobra.ShellCompDirectiveNoFileComp))
-	}
+	cmd.Flags().StringSliceVar(&states, "state", nil, "only calls in this `STATE`; may be repeated")
+	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(jobStates, cobra.ShellCompDirectiveNoFileComp))
+	var wait bool
 	var timeout time.Duration
-	wait := &cobra.Command{
-		Use: "wait ID", Short: "Wait for the end of a call, and print its result",
-		Long: `Wait for the end of a call, and print its result as toolhost call does, with the same exit status.
-If you interrupt this, or the time is over, the call goes on.`,
-		RunE: func(cmd *cobra.Command, args []string) error { return waitForCall(cmd.Context(), s, args[0], timeout) },
-	}
-	wait.Flags().DurationVar(&timeout, "timeout", 0, "give up after this `DURATION`, such as 30s (default: when the call ends)")
 	show := &cobra.Command{
-		Use: "show ID", Short: "Show a call, without its result",
-		RunE: func(cmd *cobra.Command, args []string) error { return showCall(cmd.Context(), s, args[0]) },
+		Use: "show ID", Short: "Show a durable call, and its result",
+		Long: `Show a durable call, and its result if it has one. With --wait only the result is printed, when the
+call has ended, as toolhost call does, with the same exit status. If you interrupt this, or the
+time is over, the call goes on.`,
+		Example: "  toolhost jobs show ESBCJY7MOSX4KXFSBNVQMZQSPE --wait --timeout 5m",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case timeout < 0:
+				return exit.Usage(fmt.Sprintf("--timeout %v is below zero", timeout), "give a time such as 30s")
+			case wait || timeout > 0:
+				return waitForJob(cmd.Context(), s, args[0], timeout)
+			}
+			return showJob(cmd.Context(), s, args[0])
+		},
 	}
+	show.Flags().BoolVar(&wait, "wait", false, "wait for the end of the call")
+	show.Flags().DurationVar(&timeout, "timeout", 0, "wait for this `DURATION` at most, such as 30s")
 	cancel := &cobra.Command{
-		Use: "cancel ID", Short: "End a call: one that runs may have done a part of its work",
-		RunE: func(cmd *cobra.Command, args []string) error { return cancelCall(cmd.Context(), s, args[0]) },
+		Use: "cancel ID", Short: "End a durable call: one that runs may have done a part of its work",
+		Example: "  toolhost jobs cancel ESBCJY7MOSX4KXFSBNVQMZQSPE",
+		RunE:    func(cmd *cobra.Command, args []string) error { return cancelJob(cmd.Context(), s, args[0]) },
 	}
-	for _, one := range []*cobra.Command{show, wait, cancel} {
-		one.Args, one.ValidArgsFunction = oneName("a call"), completeCalls(s)
+	for _, one := range []*cobra.Command{show, cancel} {
+		one.Args, one.ValidArgsFunction = oneName("a call"), completeJobs(s)
 	}
-	cmd.AddCommand(listed, show, wait, cancel)
+	cmd.AddCommand(show, cancel)
 	return cmd
 }
 
-// dialCalls connects to the daemon whose calls are meant, which may be another user's.
-func dialCalls(ctx context.Context, s *session.Session) (*control.Client, error) {
+// dialJobs connects to the daemon whose calls are meant, which may be another user's.
+func dialJobs(ctx context.Context, s *session.Session) (*control.Client, error) {
 	s.Quiet = true
 	_ = s.Configure(true) // as dialDaemon does
 	_, named := setup.Named(s.Settings().Config, os.Geteuid())
 	return dialDaemon(ctx, s, control.Foreign(named))
 }
 
-func listCalls(ctx context.Context, s *session.Session, states []string) error {
+func listJobs(ctx context.Context, s *session.Session, states []string) error {
 	for _, state := range states {
-		if !slices.Contains(callStates, state) {
-			return exit.Usage(fmt.Sprintf("--state: calls are never %q", state), "use "+strings.Join(callStates, ", "))
+		if !slices.Contains(jobStates, state) {
+			return exit.Usage(fmt.Sprintf("--state: calls are never %q", state), "use "+strings.Join(jobStates, ", "))
 		}
 	}
-	c, err := dialCalls(ctx, s)
+	c, err := dialJobs(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -101,28 +104,20 @@ func listCalls(ctx context.Context, s *session.Session, states []string) error {
 	if len(states) > 0 {
 		all = slices.DeleteFunc(all, func(c durable.Call) bool { return !slices.Contains(states, string(c.State)) })
 	}
-	if s.Flags.JSON {
-		return s.Out.JSON(all)
+	none := "no durable calls: the calls of a tool are if a rule for it under nats.rules says so"
+	if len(states) > 0 {
+		none = "no durable calls: none is " + strings.Join(states, " or ")
 	}
-	if len(all) == 0 {
-		why := "the calls of a tool are if a rule for it under nats.rules says so"
-		if len(states) > 0 {
-			why = "none is " + strings.Join(states, " or ")
+	return printed[durable.Call]{all: all, none: none, columns: "ID|TOOL|STATE|ATTEMPTS|WORKER|CALLER|AGE", row: func(c durable.Call) []string {
+		return []string{
+			c.ID, printable(c.Tool), string(c.State), strconv.Itoa(c.Attempts), output.OrDash(printable(c.Worker)),
+			output.OrDash(printable(c.Caller)), age(c.Submitted, time.Now()),
 		}
-		s.Err.Printf("no durable calls: %s\n", why)
-		return nil
-	}
-	rows := output.Table{{"ID", "TOOL", "STATE", "ATTEMPTS", "WORKER", "CALLER", "AGE"}}
-	for _, c := range all {
-		rows.Add(c.ID, printable(c.Tool), string(c.State), strconv.Itoa(c.Attempts), output.OrDash(printable(c.Worker)),
-			output.OrDash(printable(c.Caller)), age(c.Submitted, time.Now()))
-	}
-	s.Out.Table(rows)
-	return nil
+	}}.print(s)
 }
 
-func showCall(ctx context.Context, s *session.Session, id string) error {
-	c, err := dialCalls(ctx, s)
+func showJob(ctx context.Context, s *session.Session, id string) error {
+	c, err := dialJobs(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -153,14 +148,15 @@ func showCall(ctx context.Context, s *session.Session, id string) error {
 		{Name: "attempts", Value: attempts}, {Name: "caller", Value: call.Caller}, {Name: "idempotency key", Value: call.IdempotencyKey},
 		{Name: "submitted", Value: at(call.Submitted)}, {Name: "started", Value: at(call.Started)}, {Name: "ended", Value: at(call.Ended)},
 	})
+	if call.State == durable.StateDone {
+		s.Out.Printf("\n")
+		return (&callCommand{s: s}).print(c.WaitDurable(ctx, id))
+	}
 	return nil
 }
 
-func waitForCall(ctx context.Context, s *session.Session, id string, timeout time.Duration) error {
-	if timeout < 0 {
-		return exit.Usage(fmt.Sprintf("--timeout %v is below zero", timeout), "give a time such as 30s")
-	}
-	c, err := dialCalls(ctx, s)
+func waitForJob(ctx context.Context, s *session.Session, id string, timeout time.Duration) error {
+	c, err := dialJobs(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -176,8 +172,8 @@ func waitForCall(ctx context.Context, s *session.Session, id string, timeout tim
 	return (&callCommand{s: s}).print(answer)
 }
 
-func cancelCall(ctx context.Context, s *session.Session, id string) error {
-	c, err := dialCalls(ctx, s)
+func cancelJob(ctx context.Context, s *session.Session, id string) error {
+	c, err := dialJobs(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -206,12 +202,12 @@ func queueText(q *fleet.QueueStatus) string {
 	return fmt.Sprintf(", %s in the queue, %d run here", plural(int(q.Queued), "durable call"), q.Running)
 }
 
-// completeCalls completes the IDs of calls.
-func completeCalls(s *session.Session) cobra.CompletionFunc {
+// completeJobs completes the IDs of calls.
+func completeJobs(s *session.Session) cobra.CompletionFunc {
 	return oneOf(func(ctx context.Context) (out []string) {
 		ctx, cancel := context.WithTimeout(ctx, completionTimeout)
 		defer cancel()
-		c, err := dialCalls(ctx, s)
+		c, err := dialJobs(ctx, s)
 		if err != nil { // errors are not shown in completions
 			return nil
 		}

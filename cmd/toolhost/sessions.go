@@ -16,36 +16,29 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-const aboutSession = `Show and end the sessions of the daemon.
+const aboutSessions = `Show and end the sessions of the daemon.
 
 toolhost call --session NAME begins a session of that name, or goes on with it:
 what plugins keep for a session, such as the declarations of eval_form, is there
 for the next command. Without --session each call has a session of its own.
 
 A session belongs to the caller who began it, and other callers cannot use or
-end it. It ends with toolhost session end, with the daemon, when its plugins
-end, or after an hour without a call (sessions.idle_time).
+end it. It ends with toolhost sessions end, with the daemon, when its plugins
+end, or after an hour without a call (sessions.idle_time).`
 
-Without a subcommand this shows the sessions, as session list does.`
-
-func newSessionCommand(s *session.Session) *cobra.Command {
-	list := func(cmd *cobra.Command, _ []string) error { return listSessions(cmd.Context(), s) }
+func newSessionsCommand(s *session.Session) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "session", Short: "Show and end the sessions of the daemon", Long: aboutSession,
+		Use: "sessions", Short: "List the sessions of the daemon, and end them", Long: aboutSessions,
 		Example: `  toolhost call --session work eval_form --arg form='x := 1' --grant exec --yes
-  toolhost session list
-  toolhost session end work`,
-		Args: noArguments, RunE: list,
-	}
-	end := &cobra.Command{
-		Use: "end NAME", Short: "End a session, so that plugins need not keep its state",
-		Args: oneName("a session"), ValidArgsFunction: completeArgument(s, sessionNames),
-		RunE: func(cmd *cobra.Command, args []string) error { return endSession(cmd.Context(), s, args[0]) },
+  toolhost sessions
+  toolhost sessions end work`,
+		Args: noArguments, RunE: func(cmd *cobra.Command, _ []string) error { return listSessions(cmd.Context(), s) },
 	}
 	cmd.AddCommand(&cobra.Command{
-		Use: "list", Short: "Show the sessions: whose they are, since when, and which plugins keep state",
-		Args: noArguments, RunE: list,
-	}, end)
+		Use: "end NAME", Short: "End a session, so that plugins need not keep its state", Example: "  toolhost sessions end work",
+		Args: oneName("a session"), ValidArgsFunction: completeArgument(s, sessionNames),
+		RunE: func(cmd *cobra.Command, args []string) error { return endSession(cmd.Context(), s, args[0]) },
+	})
 	return cmd
 }
 
@@ -69,19 +62,10 @@ func listSessions(ctx context.Context, s *session.Session) error {
 	if err != nil {
 		return err
 	}
-	if s.Flags.JSON {
-		return s.Out.JSON(all)
-	}
-	if len(all) == 0 {
-		s.Err.Printf("no sessions: toolhost call --session NAME begins one\n")
-		return nil
-	}
-	rows := output.Table{{"CALLER", "NAME", "AGE", "IDLE", "CALLS", "STATE IN"}}
-	for _, one := range all {
-		rows.Add(sessionRow(one, time.Now())...)
-	}
-	s.Out.Table(rows)
-	return nil
+	return printed[control.SessionInfo]{
+		all: all, none: "no sessions: toolhost call --session NAME begins one", columns: "CALLER|NAME|AGE|IDLE|CALLS|STATE IN",
+		row: func(one control.SessionInfo) []string { return sessionRow(one, time.Now()) },
+	}.print(s)
 }
 
 func endSession(ctx context.Context, s *session.Session, name string) error {

@@ -162,7 +162,7 @@ func TestPluginDevReattach(t *testing.T) {
 	}
 
 	w.env = append(w.env, wire.ReattachVariable+"="+p.said)
-	w.run("tools").exits(0).says("TOOLHOST_REATTACH counts in toolhost plugin dev only")
+	w.run("tools").exits(0).says("TOOLHOST_REATTACH counts in toolhost dev run only")
 	d := w.develop("--config", filepath.Join(w.state, "bob.yaml"))
 	d.await(dev.Serving, nil)
 	if said := p.ends(); said != "shut down\n" { // for no host before
@@ -176,7 +176,7 @@ func TestPluginDevReattach(t *testing.T) {
 	if _, err := os.Lstat(filepath.Dir(p.at.Addr.String)); err == nil {
 		t.Error("the directory of its socket is left")
 	}
-	w.bare("plugin", "dev").exits(6).prints("there is no socket", "has ended")
+	w.bare("dev", "run").exits(6).prints("there is no socket", "has ended")
 }
 
 // What others could have put there is not connected to, and what is wrong is said.
@@ -192,7 +192,7 @@ func TestPluginDevReattachRefuses(t *testing.T) {
 	at := func(socket string) string { return p.saying(func(r *wire.Reattach) { r.Addr.String = socket }) }
 	refused := func(said string, status int, why ...string) {
 		t.Helper()
-		o := w.bare("plugin", "dev", "--reattach", said, "--once")
+		o := w.bare("dev", "run", "--reattach", said, "--once")
 		o.exits(status)
 		for _, text := range why {
 			if !strings.Contains(o.stdout+o.stderr, text) {
@@ -206,7 +206,7 @@ func TestPluginDevReattachRefuses(t *testing.T) {
 	}
 
 	refused(`{"notes":`, 2, "TOOLHOST_REATTACH cannot be read", "TOOLHOST_DEBUG=1")
-	for line := range strings.Lines(w.bare("plugin", "dev", "--reattach", at("relative"), "--json").exits(6).stdout) {
+	for line := range strings.Lines(w.bare("dev", "run", "--reattach", at("relative"), "--json").exits(6).stdout) {
 		var e struct{ Error *struct{ Code string } }
 		if err := json.Unmarshal([]byte(line), &e); err != nil || e.Error != nil && e.Error.Code != "unavailable" {
 			t.Errorf("%v: it prints %q", err, line)
@@ -241,5 +241,5 @@ func TestPluginDevReattachRefuses(t *testing.T) {
 	_ = l.Close()
 	refused(at(path), 6, "has ended, or listens no more")
 	refused(p.said, 0, "player, reattached to process "+strconv.Itoa(p.at.Pid))
-	w.bare("plugin", "dev", "--reattach", p.said, "--output", "x").exits(2).says("is not built")
+	w.bare("dev", "run", "--reattach", p.said, "--output", "x").exits(2).says("is not built")
 }

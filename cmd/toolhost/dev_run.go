@@ -17,7 +17,7 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
-const aboutDev = `Build the plugin in a directory, serve it, and build it again whenever a source is saved.
+const aboutRun = `Build the plugin in a directory, serve it, and build it again whenever a source is saved.
 What the build, the plugin and the host say is shown as it happens: the compiler's errors,
 the plugin's log, each call with its duration and outcome, and what the sandbox denied.
 
@@ -43,20 +43,20 @@ With TOOLHOST_REATTACH in the environment, or --reattach, it builds and starts n
 a plugin that runs already, perhaps in a debugger, and lets it go at the end. A plugin of the
 Go SDK that is started with TOOLHOST_DEBUG=1 prints the line to export.`
 
-func newPluginDevCommand(s *session.Session) *cobra.Command {
+func newDevRunCommand(s *session.Session) *cobra.Command {
 	var o dev.Options
 	var grants []string
 	var call, output, reattach string
 	cmd := &cobra.Command{
-		Use:   "dev [DIR] [-- COMMAND...]",
+		Use:   "run [DIR] [-- COMMAND...]",
 		Short: "Build and serve a plugin, again whenever its sources change",
-		Long:  aboutDev,
-		Example: `  toolhost plugin dev .
-  toolhost plugin dev ./hello --call 'hello {"name":"World"}'
-  toolhost plugin dev ./hello --output out/hello -- cargo build --release
-  toolhost plugin dev ./hello --once --json
+		Long:  aboutRun,
+		Example: `  toolhost dev run .
+  toolhost dev run ./hello --call 'hello {"name":"World"}'
+  toolhost dev run ./hello --output out/hello -- cargo build --release
+  toolhost dev run ./hello --once --json
   TOOLHOST_DEBUG=1 dlv exec ./hello      # prints TOOLHOST_REATTACH='...'
-  TOOLHOST_REATTACH='...' toolhost plugin dev`,
+  TOOLHOST_REATTACH='...' toolhost dev run`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			words := len(args)
 			if dash := cmd.ArgsLenAtDash(); dash >= 0 {
@@ -70,7 +70,7 @@ func newPluginDevCommand(s *session.Session) *cobra.Command {
 				if reattachment(reattach) != "" {
 					return nil
 				}
-				return fmt.Errorf("%s needs the directory of a plugin's sources, such as . (toolhost plugin new NAME makes one)", cmd.CommandPath())
+				return fmt.Errorf("%s needs the directory of a plugin's sources, such as . (toolhost dev new NAME makes one)", cmd.CommandPath())
 			case 1:
 				return nil
 			}
@@ -85,7 +85,7 @@ func newPluginDevCommand(s *session.Session) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			for _, other := range []string{"plugin-dir", "mcp-config", "socket", "no-daemon"} {
 				if s.Flags.Given(other) {
-					return exit.Usage("--"+other+" has no effect with toolhost plugin dev", "leave it out: the plugin is served from a directory of its own")
+					return exit.Usage("--"+other+" has no effect with toolhost dev run", "leave it out: the plugin is served from a directory of its own")
 				}
 			}
 			if o.Grants, err = session.ParseGrants(grants); err != nil {
@@ -129,8 +129,8 @@ func reattachment(flag string) string { return cmp.Or(flag, os.Getenv(wire.Reatt
 
 // ignoreReattach says that a command has no use for [wire.ReattachVariable], if it is set.
 func ignoreReattach(s *session.Session, cmd *cobra.Command) {
-	if os.Getenv(wire.ReattachVariable) != "" && cmd.CommandPath() != "toolhost plugin dev" {
-		s.Err.Printf("%s counts in toolhost plugin dev only\n", wire.ReattachVariable)
+	if os.Getenv(wire.ReattachVariable) != "" && cmd.CommandPath() != "toolhost dev run" {
+		s.Err.Printf("%s counts in toolhost dev run only\n", wire.ReattachVariable)
 	}
 }
 

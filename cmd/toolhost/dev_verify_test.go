@@ -25,7 +25,7 @@ func TestPluginVerifyShipped(t *testing.T) {
 			}
 			w := newWorld(t, name)
 			var r verify.Report
-			w.bare("plugin", "verify", filepath.Join(w.plugins, name), "--timeout", "60s", "--json").exits(exit.Done).json(&r)
+			w.bare("dev", "verify", filepath.Join(w.plugins, name), "--timeout", "60s", "--json").exits(exit.Done).json(&r)
 			if r.Failed != 0 || r.Passed < 60 || r.Plugin != name {
 				t.Errorf("%s: %s", r.Plugin, r.Summary())
 			}
@@ -43,7 +43,7 @@ func TestPluginVerifyFinds(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "quitter", "future")
 	report := filepath.Join(w.tmp, "report.xml")
-	o := w.bare("plugin", "verify", filepath.Join(w.plugins, "quitter"), "--junit", report).exits(exit.Failed)
+	o := w.bare("dev", "verify", filepath.Join(w.plugins, "quitter"), "--junit", report).exits(exit.Failed)
 	o.prints("handshake.line", "exit status 3", "no license", "docs/plugin-protocol.md#handshake").says("a check failed: handshake.line")
 	text := require.Must(os.ReadFile(report))(t)
 	var suites struct {
@@ -59,7 +59,7 @@ func TestPluginVerifyFinds(t *testing.T) {
 	if err := os.Remove(report); err != nil {
 		t.Error(err)
 	}
-	w.bare("plugin", "verify", filepath.Join(w.plugins, "future"), "--check", "handshake.version").exits(exit.Failed).prints("not 1")
+	w.bare("dev", "verify", filepath.Join(w.plugins, "future"), "--check", "handshake.version").exits(exit.Failed).prints("not 1")
 }
 
 // The workspace and the tools are those that the author names.
@@ -67,7 +67,7 @@ func TestPluginVerifyCalls(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "fs")
 	var r verify.Report
-	w.bare("plugin", "verify", filepath.Join(w.plugins, "fs"), "--root", w.root, "--check", "calls.valid", "--json",
+	w.bare("dev", "verify", filepath.Join(w.plugins, "fs"), "--root", w.root, "--check", "calls.valid", "--json",
 		"--call", `fs.write={"path":"new.txt","content":"x"}`).exits(exit.Done).json(&r)
 	if !slices.Contains(r.Called, "fs.write") || len(r.Checks) != 1 {
 		t.Errorf("called %v in %d checks", r.Called, len(r.Checks))
@@ -80,12 +80,12 @@ func TestPluginVerifyCalls(t *testing.T) {
 func TestPluginVerifyUsage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	list := w.bare("plugin", "verify", "--list").exits(exit.Done).prints("handshake.line", "shutdown.ends").stdout
+	list := w.bare("dev", "verify", "--list").exits(exit.Done).prints("handshake.line", "shutdown.ends").stdout
 	if n := strings.Count(list, "\n"); n != len(verify.Checks())+1 {
 		t.Errorf("--list has %d lines, for %d checks", n, len(verify.Checks()))
 	}
 	var all []struct{ Group, ID, See string }
-	w.bare("plugin", "verify", "--list", "--json").exits(exit.Done).json(&all)
+	w.bare("dev", "verify", "--list", "--json").exits(exit.Done).json(&all)
 	if len(all) != len(verify.Checks()) || all[0].Group != "handshake" {
 		t.Errorf("--list --json has %d", len(all))
 	}
@@ -103,6 +103,6 @@ func TestPluginVerifyUsage(t *testing.T) {
 		{[]string{"x", "--plugin-config", "[]"}, "is not a JSON object"},
 		{[]string{"x", "--timeout", "0s"}, "is not above zero"},
 	} {
-		w.bare(append([]string{"plugin", "verify"}, c.args...)...).exits(exit.BadUsage).says(c.says)
+		w.bare(append([]string{"dev", "verify"}, c.args...)...).exits(exit.BadUsage).says(c.says)
 	}
 }

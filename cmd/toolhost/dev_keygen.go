@@ -29,15 +29,15 @@ The secret key is encrypted with a password, from the terminal, from --password-
 cannot be told of another one by you. Publish the public key where your users can be sure that
 it is yours.`
 
-func newPluginKeygenCommand(s *session.Session) *cobra.Command {
+func newDevKeygenCommand(s *session.Session) *cobra.Command {
 	var words passwords
 	var open bool
 	cmd := &cobra.Command{
 		Use:   "keygen [FILE]",
 		Short: "Make the keys with which packages are signed",
 		Long:  aboutKeygen,
-		Example: `  toolhost plugin keygen
-  toolhost plugin keygen ~/keys/acme.key`,
+		Example: `  toolhost dev keygen
+  toolhost dev keygen ~/keys/acme.key`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			file := append(args, "toolhost-plugin.key")[0]

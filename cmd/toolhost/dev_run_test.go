@@ -16,7 +16,7 @@ import (
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
-// developing is a run of toolhost plugin dev.
+// developing is a run of toolhost dev run.
 type developing struct {
 	w      *world
 	cmd    *exec.Cmd
@@ -25,10 +25,10 @@ type developing struct {
 	stderr strings.Builder
 }
 
-// develop starts toolhost plugin dev, which is gone when the test has ended.
+// develop starts toolhost dev run, which is gone when the test has ended.
 func (w *world) develop(args ...string) *developing {
 	w.t.Helper()
-	d := &developing{w: w, cmd: w.command(append([]string{"plugin", "dev", "--json"}, args...)...), events: make(chan dev.Event, 10000)}
+	d := &developing{w: w, cmd: w.command(append([]string{"dev", "run", "--json"}, args...)...), events: make(chan dev.Event, 10000)}
 	out := require.Must(d.cmd.StdoutPipe())(w.t)
 	d.cmd.Stderr = &d.stderr
 	require.NoError(w.t, d.cmd.Start())
@@ -164,7 +164,7 @@ func TestPluginDev(t *testing.T) {
 	d.await(dev.Serving, nil)
 	save(t, filepath.Join(dir, "README"), "not part of the plugin\n")
 	d.await(dev.Unchanged, nil)
-	w.run("audit", "search", "--tool", "play.fail", "--json").exits(0).prints(`"plugin":"player"`)
+	w.run("audit", "--tool", "play.fail", "--json").exits(0).prints(`"plugin":"player"`)
 	d.ends()
 	told := map[string]bool{}
 	for _, e := range d.seen {
@@ -241,8 +241,8 @@ func TestPluginDevRefuses(t *testing.T) {
 		says   []string
 	}{
 		{nil, 2, []string{"needs the directory of a plugin's sources", "plugin new"}},
-		{[]string{"nowhere"}, 2, []string{"there is no directory", "toolhost plugin new NAME"}},
-		{[]string{none}, 2, []string{"nothing in " + none + " says how to build a plugin", "toolhost plugin new NAME", "--output FILE -- COMMAND"}},
+		{[]string{"nowhere"}, 2, []string{"there is no directory", "toolhost dev new NAME"}},
+		{[]string{none}, 2, []string{"nothing in " + none + " says how to build a plugin", "toolhost dev new NAME", "--output FILE -- COMMAND"}},
 		{[]string{library}, 2, []string{"is library, and a plugin is a package main"}},
 		{[]string{none, "--"}, 2, []string{"after --"}},
 		{[]string{none, none}, 2, []string{"takes one directory"}},
@@ -251,8 +251,8 @@ func TestPluginDevRefuses(t *testing.T) {
 		{[]string{none, "--call", "hello no"}, 2, []string{"is not a JSON object"}},
 		{[]string{none, "--socket", "x"}, 2, []string{"--socket has no effect"}},
 	} {
-		w.bare(append([]string{"plugin", "dev"}, c.args...)...).exits(c.status).says(c.says...)
+		w.bare(append([]string{"dev", "run"}, c.args...)...).exits(c.status).says(c.says...)
 	}
-	w.bare("plugin", "dev", two, "--once").exits(1).prints("2 executables", "--output FILE")
-	w.bare("plugin", "dev", none, "--once", "--output", "tool", "--", "sh", "-c", "echo hello").exits(1).prints("cannot be read")
+	w.bare("dev", "run", two, "--once").exits(1).prints("2 executables", "--output FILE")
+	w.bare("dev", "run", none, "--once", "--output", "tool", "--", "sh", "-c", "echo hello").exits(1).prints("cannot be read")
 }

@@ -5,44 +5,24 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/spf13/cobra"
-
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/pack"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/internal/pluginpackage"
+	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-const aboutPush = `Push a package to a repository of an OCI registry, under the tag of its version unless REF names
-another. REF is oci://HOST/REPOSITORY[:TAG]. Credentials are those of Docker's configuration, which
-docker login, podman login and others write.
-
-What the registry has already is not sent again. A tag that another package has stays as it is,
-unless --force moves it: who has installed a version expects that it does not change.`
-
-func newPluginPushCommand(s *session.Session) *cobra.Command {
-	var force bool
-	cmd := &cobra.Command{
-		Use:     "push FILE REF",
-		Short:   "Push a package to a registry",
-		Long:    aboutPush,
-		Example: `  toolhost plugin push dist/hello-1.2.0.tar oci://ghcr.io/acme/hello`,
-		Args:    cobra.ExactArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			target, err := pack.ParseTarget(args[1])
-			if err != nil {
-				return exit.With(exit.BadUsage, err)
-			}
-			return pushFile(cmd.Context(), s, args[0], target, force)
-		},
+// pushFile pushes a package that is finished.
+func (c *packCommand) pushFile(ctx context.Context, file string) (err error) {
+	if c.push == "" {
+		return exit.Usage(sanitize.Text(file)+" is a file, and not the directory of a plugin", "--push REF sends a package to a registry")
 	}
-	cmd.Flags().BoolVar(&force, "force", false, "move a tag that another package has")
-	return cmd
-}
-
-func pushFile(ctx context.Context, s *session.Session, file string, target *pack.Target, force bool) (err error) {
+	target, err := pack.ParseTarget(c.push)
+	if err != nil {
+		return exit.With(exit.BadUsage, err)
+	}
 	tar, err := pluginpackage.OpenTar(file)
 	if err != nil {
 		return exit.With(exit.BadUsage, err)
@@ -52,14 +32,14 @@ func pushFile(ctx context.Context, s *session.Session, file string, target *pack
 	if err != nil {
 		return exit.With(exit.BadUsage, fmt.Errorf("%s: %w", file, err))
 	}
-	pushed, err := push(ctx, s, target, p, force)
+	pushed, err := push(ctx, c.s, target, p, c.force)
 	if err != nil {
 		return err
 	}
-	if s.Flags.JSON {
-		return s.Out.JSON(pushed)
+	if c.s.Flags.JSON {
+		return c.s.Out.JSON(pushed)
 	}
-	s.Out.Printf("pushed %s\n", pushed.Reference)
+	c.s.Out.Printf("pushed %s\n", pushed.Reference)
 	return nil
 }
 

@@ -17,7 +17,7 @@ func TestSessionOverCommands(t *testing.T) {
 		return w.run(append([]string{"call", "--session", name}, words...)...)
 	}
 	in("work", "read_buffer").exits(6).says("no daemon is running on ", "toolhost serve")
-	w.run("session", "list").exits(6).says("no daemon is running on ")
+	w.run("sessions").exits(6).says("no daemon is running on ")
 	w.serve("--grant", "fs:read", "--grant", "exec", "--yes")
 
 	eval := func(name, form string) outcome {
@@ -38,18 +38,18 @@ func TestSessionOverCommands(t *testing.T) {
 	}
 
 	var list []control.SessionInfo
-	w.run("session", "list", "--json").exits(0).json(&list)
+	w.run("sessions", "--json").exits(0).json(&list)
 	if len(list) != 2 || list[1].Name != "work" || list[1].Caller != "cli" || list[1].Began.IsZero() || strings.Join(list[1].Plugins, " ") != "buffer execution" {
 		t.Errorf("the sessions are %+v", list)
 	}
-	w.run("session").exits(0).prints("CALLER", "cli     work", "buffer, execution")
-	found := w.run("audit", "search", "--session", "work", "--json").exits(0)
+	w.run("sessions").exits(0).prints("CALLER", "cli     work", "buffer, execution")
+	found := w.run("audit", "--session", "work", "--json").exits(0)
 	if n := strings.Count(found.stdout, `"caller":"cli","session":"`+list[1].ID+`"`); n < 6 || n != strings.Count(found.stdout, "\n") {
 		t.Errorf("%d of the calls on record are of session %s:\n%s", n, list[1].ID, found.stdout)
 	}
 
-	w.run("session", "end", "work").exits(0).prints("ended session work")
-	w.run("session", "end", "work").exits(2).says("has no session work")
+	w.run("sessions", "end", "work").exits(0).prints("ended session work")
+	w.run("sessions", "end", "work").exits(2).says("has no session work")
 	in("work", "read_buffer", "--grant", "fs:read").exits(1).says("session work begins", "this session has not read")
 	in("no such:name", "read_buffer").exits(2).says("a session's name has")
 }
@@ -65,7 +65,7 @@ func TestSessionBounds(t *testing.T) {
 	w.run(append(read, "a", "--grant", "fs:read")...).exits(0)
 	w.run(append(read, "a")...).exits(5).says("Permission denied")
 	w.run(append(read, "b", "--grant", "fs:read")...).exits(0)
-	w.run(append(read, "c", "--grant", "fs:read")...).exits(5).says("has 2 sessions", "toolhost session end")
-	w.run("session", "end", "a").exits(0)
+	w.run(append(read, "c", "--grant", "fs:read")...).exits(5).says("has 2 sessions", "toolhost sessions end")
+	w.run("sessions", "end", "a").exits(0)
 	w.run(append(read, "c", "--grant", "fs:read")...).exits(0)
 }

@@ -18,7 +18,7 @@ func TestPluginNew(t *testing.T) {
 	w := newWorld(t)
 	checkout := require.Must(filepath.Abs("../.."))(t)
 	for _, language := range scaffold.Languages() {
-		args := []string{"plugin", "new", "sky-" + string(language), "--lang", string(language)}
+		args := []string{"dev", "new", "sky-" + string(language), "--lang", string(language)}
 		if language == scaffold.Go {
 			args = append(args, "--toolhost", checkout)
 		}
@@ -37,7 +37,7 @@ func TestPluginNew(t *testing.T) {
 		}
 		w.bare(args...).exits(2).says("sky-"+string(language)+" exists and is not an empty directory", "choose another name")
 	}
-	w.bare("plugin", "new", "sky", "--toolhost", "v0.1.0").exits(0).prints("wrote sky", "cd sky\n", "call sky.add")
+	w.bare("dev", "new", "sky", "--toolhost", "v0.1.0").exits(0).prints("wrote sky", "cd sky\n", "call sky.add")
 	if text, err := os.ReadFile(filepath.Join(w.root, "sky", "go.mod")); err != nil || strings.Contains(string(text), "replace") {
 		t.Errorf("%s, %v", text, err)
 	}
@@ -61,11 +61,11 @@ func TestPluginNewUsage(t *testing.T) {
 		{[]string{"sky", "--lang", "node", "--toolhost", "."}, []string{"--toolhost is for plugins in Go"}},
 		{[]string{"sky", "--toolhost", "nowhere"}, []string{"the SDK is not there", "a published version, such as v0.1.0"}},
 	} {
-		w.bare(append([]string{"plugin", "new"}, c.args...)...).exits(2).says(c.says...)
+		w.bare(append([]string{"dev", "new"}, c.args...)...).exits(2).says(c.says...)
 	}
-	w.bare("plugin", "new", "sky").exits(2).says("built from a source tree that is not known", "--toolhost names") // the tests' binary
+	w.bare("dev", "new", "sky").exits(2).says("built from a source tree that is not known", "--toolhost names") // the tests' binary
 	if left, err := os.ReadDir(w.root); err != nil || len(left) > 0 {
 		t.Errorf("the directory has %v, %v", left, err)
 	}
-	w.bare("__complete", "plugin", "new", "--lang", "").exits(0).prints("go\npython\nnode\n")
+	w.bare("__complete", "dev", "new", "--lang", "").exits(0).prints("go\npython\nnode\n")
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/toolhost/toolhost/internal/suggest"
 )
 
-func newPluginNewCommand(s *session.Session) *cobra.Command {
+func newDevNewCommand(s *session.Session) *cobra.Command {
 	var language, sdk string
 	cmd := &cobra.Command{
 		Use:   "new NAME",
@@ -28,15 +28,15 @@ func newPluginNewCommand(s *session.Session) *cobra.Command {
 		Long: `Write the project of a new plugin into the directory NAME, which must not exist or be
 empty. It builds and passes its tests as it is: a tool with schemas and a preview,
 tests, a Makefile, a script that makes a release, and plugin.yaml, of which
-toolhost plugin pack makes a package.
+toolhost dev pack makes a package.
 
 A plugin in Go requires the published version of the SDK that this toolhost was built
 from. If there is none, go.mod has a replace directive that leads to the source tree:
 the one that has this toolhost in its bin directory, or the one that --toolhost names.
 A plugin in Python or Node needs no SDK.`,
-		Example: `  toolhost plugin new weather
-  toolhost plugin new weather --lang python
-  toolhost plugin new weather --toolhost ~/src/toolhost`,
+		Example: `  toolhost dev new weather
+  toolhost dev new weather --lang python
+  toolhost dev new weather --toolhost ~/src/toolhost`,
 		Args:              oneName("the plugin"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(_ *cobra.Command, args []string) error {

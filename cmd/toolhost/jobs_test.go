@@ -75,14 +75,14 @@ func (w *world) detach(args ...string) string {
 // callOf is a durable call as this world's daemon shows it.
 func (w *world) callOf(id string) (c durable.Call) {
 	w.t.Helper()
-	w.run("calls", "show", id, "--json").exits(0).json(&c)
+	w.run("jobs", "show", id, "--json").exits(0).json(&c)
 	return c
 }
 
 // running are the durable calls that run.
 func (w *world) running() (all []durable.Call) {
 	w.t.Helper()
-	w.run("calls", "--state", "running", "--json").exits(0).json(&all)
+	w.run("jobs", "--state", "running", "--json").exits(0).json(&all)
 	return all
 }
 
@@ -120,36 +120,36 @@ func TestCalls(t *testing.T) {
 	}
 	b.run("call", "--detach", "no.tool").exits(3)
 	b.run("call", "--detach", "--timeout", "1s", "play.run").exits(2)
-	b.run("fleet", "call", "--on", "hub", "play.run", work.call()).exits(4).says("none can be chosen")
-	b.run("calls").exits(0).says("no durable calls")
-	b.run("calls", "--state", "lost").exits(2)
-	b.run("calls", "wait", "ABC").exits(2).says("no durable call")
+	b.run("call", "--on", "hub", "play.run", work.call()).exits(4).says("none can be chosen")
+	b.run("jobs").exits(0).says("no durable calls")
+	b.run("jobs", "--state", "lost").exits(2)
+	b.run("jobs", "show", "ABC", "--wait").exits(2).says("no durable call")
 
 	id := b.detach("play.run", work.call())
 	b.until("it runs", func() bool { return work.runs() == 1 })
-	b.run("calls").exits(0).prints(id, "play.run", "running", "hub", "cli")
-	b.run("calls", "list", "--state", "queued,done").exits(0).says("no durable calls: none is queued or done")
-	b.run("calls", "show", id).exits(0).prints("at-most-once", "running", "the last on hub")
-	b.run("calls", "wait", id, "--timeout", "100ms").exits(7).says("goes on", "toolhost calls wait "+id)
-	b.run("call", "play.run", work.call(), "--timeout", "300ms").exits(7).says("in the queue: toolhost calls wait", "goes on")
-	b.bare("__complete", "--plugin-dir", b.plugins, "calls", "wait", "").exits(0).prints(id + "\tplay.run running")
+	b.run("jobs").exits(0).prints(id, "play.run", "running", "hub", "cli")
+	b.run("jobs", "list", "--state", "queued,done").exits(0).says("no durable calls: none is queued or done")
+	b.run("jobs", "show", id).exits(0).prints("at-most-once", "running", "the last on hub")
+	b.run("jobs", "show", id, "--wait", "--timeout", "100ms").exits(7).says("goes on", "toolhost jobs show "+id)
+	b.run("call", "play.run", work.call(), "--timeout", "300ms").exits(7).says("in the queue: toolhost jobs show", "goes on")
+	b.bare("__complete", "--plugin-dir", b.plugins, "jobs", "show", "", "--wait").exits(0).prints(id + "\tplay.run running")
 	b.run("status").exits(0).prints("run here")
 	hub.run("status").exits(0).prints("2 run here")
 	hub.run("doctor").prints("durable calls can be made")
 
 	work.mayEnd()
-	b.run("calls", "wait", id).exits(0).prints("finished")
+	b.run("jobs", "show", id, "--wait").exits(0).prints("finished")
 	var out struct {
 		Success bool
 		Content string
 	}
-	b.run("calls", "wait", id, "--json").exits(0).json(&out)
+	b.run("jobs", "show", id, "--wait", "--json").exits(0).json(&out)
 	if !out.Success || !strings.Contains(out.Content, "finished") {
 		t.Errorf("%+v", out)
 	}
 	b.run("call", "play.run", work.call()).exits(0).prints("finished").says("in the queue")
 	b.run("call", "play.run", `{"program":"/no/such/program"}`).exits(1)
-	b.run("calls", "--state", "done").exits(0).prints(id)
+	b.run("jobs", "--state", "done").exits(0).prints(id)
 
 	keyed := []string{"play.run", newWork(t).call(), "--idempotency-key", "order-17"}
 	if first, again := b.detach(keyed...), b.detach(keyed...); first != again {
@@ -164,7 +164,7 @@ func TestCalls(t *testing.T) {
 		b.detach("play.run", "@large.json")
 	}
 	b.until("a call is not followed", func() bool {
-		return strings.Contains(b.run("audit", "search", "--tool", "play.run", "--json").stdout, "as large ones, as can be")
+		return strings.Contains(b.run("audit", "--tool", "play.run", "--json").stdout, "as large ones, as can be")
 	})
 	large.mayEnd()
 
@@ -175,10 +175,10 @@ func TestCalls(t *testing.T) {
 		t.Errorf("%+v", detached)
 	}
 	b.until("it runs", func() bool { return second.runs() == 1 })
-	b.run("calls", "cancel", detached.ID).exits(0).prints("canceled")
-	b.run("calls", "wait", detached.ID).exits(7).says("was canceled")
-	b.run("audit", "search", "--tool", "play.run", "--json").exits(0).prints(`"cli"`)
-	hub.run("audit", "search", "--tool", "play.run", "--json").exits(0).prints(`"b/*"`)
+	b.run("jobs", "cancel", detached.ID).exits(0).prints("canceled")
+	b.run("jobs", "show", detached.ID, "--wait").exits(7).says("was canceled")
+	b.run("audit", "--tool", "play.run", "--json").exits(0).prints(`"cli"`)
+	hub.run("audit", "--tool", "play.run", "--json").exits(0).prints(`"b/*"`)
 }
 
 // Calls survive the ends of those who made them, of the host that has the server, and of the server.
@@ -194,7 +194,7 @@ func TestCallsSurviveTheirCaller(t *testing.T) {
 	id := b.detach("play.run", work.call())
 	b.until("it runs", func() bool { return work.runs() == 1 })
 	waiting := make(chan outcome)
-	for _, args := range [][]string{{"calls", "wait", id}, {"call", "play.run", newWork(t).call()}} {
+	for _, args := range [][]string{{"jobs", "show", id, "--wait"}, {"call", "play.run", newWork(t).call()}} {
 		go func() { waiting <- b.run(args...) }()
 	}
 	b.until("both commands wait", func() bool {
@@ -202,7 +202,7 @@ func TestCallsSurviveTheirCaller(t *testing.T) {
 	})
 	first.ends(syscall.SIGKILL, -1)
 	for range 2 {
-		o := (<-waiting).exits(6).says("goes on", "toolhost calls wait ")
+		o := (<-waiting).exits(6).says("goes on", "toolhost jobs show ")
 		if strings.Contains(o.stderr, "not known") {
 			t.Errorf("it says %s", o.stderr)
 		}
@@ -213,7 +213,7 @@ func TestCallsSurviveTheirCaller(t *testing.T) {
 		t.Errorf("after the restart it is %+v", c)
 	}
 	work.mayEnd()
-	b.run("calls", "wait", id).exits(0).prints("finished")
+	b.run("jobs", "show", id, "--wait").exits(0).prints("finished")
 	if n := work.runs(); n != 1 {
 		t.Errorf("it ran %d times", n)
 	}
@@ -224,7 +224,7 @@ func TestCallsSurviveTheirCaller(t *testing.T) {
 	hub.configure("nats:", "  embedded: "+port, "  name: hub", "  store: "+filepath.Join(hub.state, "nats"), "  share: ['play.*']")
 	hub.serve()
 	b.has("play.run")
-	b.run("calls", "wait", id).exits(0).prints("finished")
+	b.run("jobs", "show", id, "--wait").exits(0).prints("finished")
 	b.run("call", "play.run", work.call()).exits(0).prints("finished")
 }
 
@@ -255,11 +255,11 @@ func TestCallsSurviveTheirHost(t *testing.T) {
 	worker("second")
 	hub.until("it runs again", func() bool { return many.runs() == 2 })
 	many.mayEnd()
-	hub.run("calls", "wait", idMany).exits(0).prints("finished")
+	hub.run("jobs", "show", idMany, "--wait").exits(0).prints("finished")
 	if c := hub.callOf(idMany); c.Attempts != 2 || c.Worker != "second" {
 		t.Errorf("%+v", c)
 	}
-	hub.run("calls", "wait", idOnce).exits(6).says("the outcome of the call is unknown", "find out what it has done")
+	hub.run("jobs", "show", idOnce, "--wait").exits(6).says("the outcome of the call is unknown", "find out what it has done")
 	if n := once.runs(); n != 1 {
 		t.Errorf("it ran %d times", n)
 	}
@@ -281,12 +281,12 @@ func TestCallsOfPeers(t *testing.T) {
 	b.has("play.run")
 	id := b.detach("play.run", work.call())
 	b.until("it runs", func() bool { return work.runs() == 1 })
-	hub.run("calls").exits(0).says("no durable calls")
+	hub.run("jobs").exits(0).says("no durable calls")
 	canceled := b.detach("play.run", newWork(t).call())
-	b.run("calls", "cancel", canceled).exits(0)
+	b.run("jobs", "cancel", canceled).exits(0)
 	work.mayEnd()
-	b.run("calls", "wait", id).exits(0).prints("finished")
-	b.run("calls").exits(0).prints(id, "done", canceled, "canceled")
+	b.run("jobs", "show", id, "--wait").exits(0).prints("finished")
+	b.run("jobs").exits(0).prints(id, "done", canceled, "canceled")
 	for _, w := range []*world{a, b} {
 		var all []fleet.HostStatus
 		w.run("fleet", "--json").exits(0).json(&all)
@@ -328,7 +328,7 @@ func TestCallsRefused(t *testing.T) {
 	d.run("call", "play.run", work.call()).exits(6).says("-js", "JetStream")
 	d.run("call", "play.echo").exits(0)
 	d.run("status").exits(1).prints("tools whose rule is durable cannot be called")
-	d.run("calls", "show", strings.Repeat("A", 26)).says("JetStream")
+	d.run("jobs", "show", strings.Repeat("A", 26)).says("JetStream")
 	c.configure("nats:", "  "+atMostOnce)
 	c.run("reload").exits(1).says("start the daemon again", "nats.rules")
 	three.ends(syscall.SIGTERM, 0)

@@ -21,7 +21,7 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-const aboutToken = `Make, show and revoke the tokens with which MCP clients come in by HTTP
+const aboutTokens = `Make, show and revoke the tokens with which MCP clients come in by HTTP
 (toolhost serve --mcp http).
 
 A token is the token of a caller: what it may do stands in the configuration, under callers,
@@ -30,32 +30,30 @@ tokens may be of one caller, so that a new one can be handed out before the old 
 
 A token is shown once, when it is made: only its digest is kept, in the user's state directory.
 It counts for each server of this user, at once and without a restart, and no longer once it is
-revoked; requests in progress with it are ended.
+revoked; requests in progress with it are ended.`
 
-Without a subcommand this shows the tokens, as token list does.`
-
-// tokenCommand is toolhost token.
+// tokenCommand is toolhost tokens.
 type tokenCommand struct {
 	s     *session.Session
 	read  bool  // the configuration
 	fault error // why it cannot be read
 }
 
-func newTokenCommand(s *session.Session) *cobra.Command {
+func newTokensCommand(s *session.Session) *cobra.Command {
 	c := tokenCommand{s: s}
-	list := func(*cobra.Command, []string) error { return c.list() }
 	cmd := &cobra.Command{
-		Use: "token", Short: "Make and revoke the tokens of MCP clients", Long: aboutToken,
-		Example: `  toolhost token new laptop --expires 90d
-  toolhost token list
-  toolhost token revoke laptop`,
-		Args: noArguments, RunE: list,
+		Use: "tokens", Short: "List, make and revoke the tokens of MCP clients", Long: aboutTokens,
+		Example: `  toolhost tokens new laptop --expires 90d
+  toolhost tokens
+  toolhost tokens revoke laptop`,
+		Args: noArguments, RunE: func(*cobra.Command, []string) error { return c.list() },
 	}
 	var expires string
 	create := &cobra.Command{
 		Use: "new NAME", Short: "Make a token of a caller, and print it once",
 		Long: `Make a token of the caller NAME, and print it: on standard output, and nothing else there.
 It cannot be shown again.`,
+		Example: "  toolhost tokens new laptop --expires 90d",
 		Args: oneName("a caller"),
 		ValidArgsFunction: oneOf(func(context.Context) []string {
 			return slices.DeleteFunc(callerNames(s), func(n string) bool { return n == setup.CLI })
@@ -64,10 +62,7 @@ It cannot be shown again.`,
 	}
 	create.Flags().StringVar(&expires, "expires", "", "end the token after this `TIME`, such as 90d or 12h (default: it does not end)")
 	cmd.AddCommand(create, &cobra.Command{
-		Use: "list", Short: "Show whose tokens there are, until when they count, and when they were used",
-		Args: noArguments, RunE: list,
-	}, &cobra.Command{
-		Use: "revoke NAME | ID", Short: "Revoke all tokens of a caller, or the token of an ID",
+		Use: "revoke NAME | ID", Short: "Revoke all tokens of a caller, or the token of an ID", Example: "  toolhost tokens revoke laptop",
 		Args: oneName("a caller, or the ID of a token"), ValidArgsFunction: oneOf(tokenNames),
 		RunE: func(_ *cobra.Command, args []string) error { return c.revoke(args[0]) },
 	})
@@ -91,7 +86,7 @@ func tokenNames(context.Context) []string {
 
 func isCallerName(name string) bool { return ident.Spells(name, 64, "_.-") }
 
-// madeToken is the output of toolhost token new --json.
+// madeToken is the output of toolhost tokens new --json.
 type madeToken struct {
 	listedToken
 	Token string `json:"token"`
@@ -181,7 +176,7 @@ func tokenError(err error) error {
 	return exit.With(exit.Failed, err)
 }
 
-// listedToken is an element of the output of toolhost token list --json.
+// listedToken is an element of the output of toolhost tokens --json.
 type listedToken struct {
 	ID         string    `json:"id"`
 	Caller     string    `json:"caller"`
@@ -210,27 +205,20 @@ func (c *tokenCommand) list() error {
 		ok, _ := c.configured(e.Caller)
 		all = append(all, listed(e, time.Now(), ok))
 	}
-	if c.s.Flags.JSON {
-		return c.s.Out.JSON(map[string]any{"tokens": all})
-	}
-	if len(all) == 0 {
-		c.s.Err.Printf("no tokens: toolhost token new NAME makes one\n")
-		return nil
-	}
-	rows := output.Table{{"CALLER", "ID", "CREATED", "EXPIRES", "USED", "CONFIGURED"}}
-	for _, e := range all {
-		until := "never"
-		switch {
-		case e.Expired:
-			until = "expired"
-		case !e.Expires.IsZero():
-			until = e.Expires.Local().Format(time.DateTime)
-		}
-		yes := map[bool]string{true: "yes", false: "no"}[e.Configured]
-		rows.Add(e.Caller, e.ID, e.Created.Local().Format(time.DateTime), until, output.OrDash(e.Used), yes)
-	}
-	c.s.Out.Table(rows)
-	return nil
+	return printed[listedToken]{
+		all: all, json: map[string]any{"tokens": all}, none: "no tokens: toolhost tokens new NAME makes one",
+		columns: "CALLER|ID|CREATED|EXPIRES|USED|CONFIGURED", row: func(e listedToken) []string {
+			until := "never"
+			switch {
+			case e.Expired:
+				until = "expired"
+			case !e.Expires.IsZero():
+				until = e.Expires.Local().Format(time.DateTime)
+			}
+			yes := map[bool]string{true: "yes", false: "no"}[e.Configured]
+			return []string{e.Caller, e.ID, e.Created.Local().Format(time.DateTime), until, output.OrDash(e.Used), yes}
+		},
+	}.print(c.s)
 }
 
 func (c *tokenCommand) revoke(nameOrID string) error {

@@ -58,7 +58,7 @@ func TestPluginPack(t *testing.T) {
 	dir := w.project("")
 	key := filepath.Join(t.TempDir(), "acme.key")
 	w.env = append(w.env, "DOCKER_CONFIG="+t.TempDir())
-	keygen := []string{"plugin", "keygen", key, "--json"}
+	keygen := []string{"dev", "keygen", key, "--json"}
 	if testing.Short() { // each use of a password takes 6 s of the machine and a GiB
 		keygen = append(keygen, "--no-password")
 	} else {
@@ -73,32 +73,32 @@ func TestPluginPack(t *testing.T) {
 	w.bare(keygen...).exits(2).says("there is a key already")
 
 	var first, second packed
-	w.bare("plugin", "pack", dir, "--sign", key, "--json").exits(0).json(&first)
+	w.bare("dev", "pack", dir, "--sign", key, "--json").exits(0).json(&first)
 	m := first.Manifest
 	if m.Name != "fs" || m.Version == "" || m.CreatedBy == "" || len(m.Definitions) < 5 || m.Needs == nil || len(m.SBOM) != 2 || first.Key != made.ID {
 		t.Errorf("packed %+v", first)
 	}
-	w.bare("plugin", "pack", dir, "--sign", key, "-o", filepath.Join(dir, "again.tar"), "--json").exits(0).json(&second)
+	w.bare("dev", "pack", dir, "--sign", key, "-o", filepath.Join(dir, "again.tar"), "--json").exits(0).json(&second)
 	if a, b := read(t, first.File), read(t, second.File); a != b || first.Digest != second.Digest {
 		t.Errorf("%s and %s differ", first.File, second.File)
 	}
-	w.bare("plugin", "inspect", first.File).exits(0).prints(m.Version).prints("fs.read").prints("CycloneDX").prints(made.ID).prints("no trusted publisher")
+	w.bare("dev", "inspect", first.File).exits(0).prints(m.Version).prints("fs.read").prints("CycloneDX").prints(made.ID).prints("no trusted publisher")
 	w.write("trusting.yaml", "trust: {publishers: {acme: {keys: ["+made.Public+"], plugins: [fs]}}}\n")
-	w.bare("--config", "trusting.yaml", "plugin", "inspect", first.File).exits(0).prints("by acme, with key " + made.ID)
+	w.bare("--config", "trusting.yaml", "dev", "inspect", first.File).exits(0).prints("by acme, with key " + made.ID)
 	w.write("narrow.yaml", "trust: {publishers: {acme: {keys: ["+made.Public+"], plugins: [fs], max_safety: safe}}}\n")
-	w.bare("--config", "narrow.yaml", "plugin", "inspect", first.File).exits(1).prints("is dangerous, above safe")
+	w.bare("--config", "narrow.yaml", "dev", "inspect", first.File).exits(1).prints("is dangerous, above safe")
 
 	server := httptest.NewServer(registrytest.New(t))
 	t.Cleanup(server.Close)
 	host := strings.TrimPrefix(server.URL, "http://")
 	ref := "oci://" + host + "/acme/fs"
-	w.bare("plugin", "push", first.File, ref).exits(0).prints("pushed " + ref + ":" + m.Version + "@" + first.Digest)
-	w.bare("plugin", "push", first.File, ref).exits(0) // which it has
-	w.bare("plugin", "pack", dir, "--description", "Other files.").exits(0)
-	w.bare("plugin", "push", first.File, ref).exits(5).says("the tag is another package's").says("--force")
-	w.bare("plugin", "push", first.File, ref+":next").exits(0)
-	w.bare("plugin", "push", second.File, ref+":next", "--force").exits(0).prints(first.Digest)
-	w.bare("plugin", "inspect", ref+":"+m.Version).exits(0).prints(first.Digest)
+	w.bare("dev", "pack", first.File, "--push", ref).exits(0).prints("pushed " + ref + ":" + m.Version + "@" + first.Digest)
+	w.bare("dev", "pack", first.File, "--push", ref).exits(0) // which it has
+	w.bare("dev", "pack", dir, "--description", "Other files.").exits(0)
+	w.bare("dev", "pack", first.File, "--push", ref).exits(5).says("the tag is another package's").says("--force")
+	w.bare("dev", "pack", first.File, "--push", ref+":next").exits(0)
+	w.bare("dev", "pack", second.File, "--push", ref+":next", "--force").exits(0).prints(first.Digest)
+	w.bare("dev", "inspect", ref+":"+m.Version).exits(0).prints(first.Digest)
 
 	repository := require.Must(remote.NewRepository(host + "/acme/fs"))(t)
 	repository.PlainHTTP = true
@@ -136,12 +136,12 @@ func TestPluginPushCredentials(t *testing.T) {
 	t.Cleanup(server.Close)
 	host := strings.TrimPrefix(server.URL, "http://")
 	var out packed
-	w.bare("plugin", "pack", w.project(""), "--json").exits(0).json(&out)
-	w.bare("plugin", "push", out.File, "oci://"+host+"/fs").exits(1).says("docker login " + host)
+	w.bare("dev", "pack", w.project(""), "--json").exits(0).json(&out)
+	w.bare("dev", "pack", out.File, "--push", "oci://"+host+"/fs").exits(1).says("docker login " + host)
 	config, err := json.Marshal(map[string]any{"auths": map[string]any{host: map[string]string{"auth": base64.StdEncoding.EncodeToString([]byte("ann:hunter2"))}}})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(docker, "config.json"), config, 0o600))
-	w.bare("plugin", "push", out.File, "oci://"+host+"/fs").exits(0).prints(out.Digest)
+	w.bare("dev", "pack", out.File, "--push", "oci://"+host+"/fs").exits(0).prints(out.Digest)
 }
 
 // What cannot be packed is said before anything is written; the platform of a program is read from
@@ -171,20 +171,20 @@ func TestPluginPackRefuses(t *testing.T) {
 		{[]string{"--source", "http://example.com"}, 1, "is not an https URL"},
 		{[]string{"--sbom", filepath.Join(dir, "LICENSE")}, 1, "not an SBOM"},
 		{[]string{"--sign", filepath.Join(dir, "LICENSE")}, 2, "is not a secret key of minisign"},
-		{[]string{"--sign", filepath.Join(dir, "missing")}, 2, "toolhost plugin keygen"},
+		{[]string{"--sign", filepath.Join(dir, "missing")}, 2, "toolhost dev keygen"},
 		{[]string{"--definitions", filepath.Join(dir, "LICENSE")}, 1, "--print-definitions"},
 		{[]string{"--binary", "plan9/386=" + filepath.Join(dir, "script")}, 1, "no file is for " + platform},
 		{[]string{"--push", "ghcr.io/acme/fs"}, 2, "expected oci://"},
 		{[]string{"--binary", platform + "=" + filepath.Join(dir, "script")}, 1, "script"},
 	} {
-		w.bare(append([]string{"plugin", "pack", dir}, c.args...)...).exits(c.exit).says(c.want)
+		w.bare(append([]string{"dev", "pack", dir}, c.args...)...).exits(c.exit).says(c.want)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "dist")); err == nil {
 		t.Error("something was written")
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "plugin.yaml"), []byte("summary: x\n"), 0o600))
-	w.bare("plugin", "pack", dir).exits(2).says("summary")
-	w.bare("plugin", "pack", t.TempDir()).exits(2).says("has no binaries")
+	w.bare("dev", "pack", dir).exits(2).says("summary")
+	w.bare("dev", "pack", t.TempDir()).exits(2).says("has no binaries")
 }
 
 // Where no file runs, the package is made of what another machine printed, and is the same.
@@ -193,11 +193,11 @@ func TestPluginPackDefinitions(t *testing.T) {
 	w := newWorld(t)
 	dir := w.project("")
 	said := filepath.Join(t.TempDir(), "said.json")
-	printed := w.bare("plugin", "pack", dir, "--print-definitions").exits(0).stdout
+	printed := w.bare("dev", "pack", dir, "--print-definitions").exits(0).stdout
 	require.NoError(t, os.WriteFile(said, []byte(printed), 0o600))
 	var here, there packed
-	w.bare("plugin", "pack", dir, "--json").exits(0).json(&here)
-	w.bare("plugin", "pack", dir, "--definitions", said, "--json").exits(0).json(&there)
+	w.bare("dev", "pack", dir, "--json").exits(0).json(&here)
+	w.bare("dev", "pack", dir, "--definitions", said, "--json").exits(0).json(&there)
 	if here.Digest != there.Digest {
 		t.Errorf("%s and %s", here.Digest, there.Digest)
 	}

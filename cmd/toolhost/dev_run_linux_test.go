@@ -27,7 +27,7 @@ func TestPluginDevOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	args := w.developPlayer("--once", "--call", `play.run {"program":1}`)
-	w.bare(append([]string{"plugin", "dev"}, args...)...).exits(4).prints("serving ", "play.run: invalid_arguments")
+	w.bare(append([]string{"dev", "run"}, args...)...).exits(4).prints("serving ", "play.run: invalid_arguments")
 }
 
 // The author sees what the sandbox denies.
@@ -39,7 +39,7 @@ func TestPluginDevShowsDenials(t *testing.T) {
 	w := newWorld(t)
 	w.configure("plugins:", "  player:", "    sandbox: {exec: []}")
 	args := w.developPlayer("--once", "--call", `play.run {"program":"/bin/true"}`)
-	w.bare(append([]string{"plugin", "dev"}, args...)...).exits(1).prints("answer  play.run: failed", " denied  exec\n")
+	w.bare(append([]string{"dev", "run"}, args...)...).exits(1).prints("answer  play.run: failed", " denied  exec\n")
 	d := w.develop(w.developPlayer("--call", `play.run {"program":"/bin/true"}`)...)
 	if e := d.await(dev.Denied, nil); e.Text != "exec" || e.Plugin != "player" {
 		t.Errorf("%+v", e)
@@ -77,7 +77,7 @@ func TestPluginDevSweeps(t *testing.T) {
 	if len(glob("toolhost-dev-*")) != 2 || len(glob("toolhost-debug-*")) != 3 {
 		t.Fatalf("before there is %v", glob("*"))
 	}
-	w.bare("plugin", "dev", "--reattach", live.said, "--once").exits(0)
+	w.bare("dev", "run", "--reattach", live.said, "--once").exits(0)
 	equalLists(t, "what is left", glob("*"), []string{filepath.Dir(live.at.Addr.String), others[1], others[0]})
 	for _, dir := range others {
 		if err := os.Remove(dir); err != nil {
@@ -95,7 +95,7 @@ func TestPluginDevReattachRefusesOthers(t *testing.T) {
 	p, other := w.debugs(player), w.debugs(player)
 	refused := func(said string, why ...string) {
 		t.Helper()
-		w.bare("plugin", "dev", "--reattach", said, "--once").exits(6).prints(why...)
+		w.bare("dev", "run", "--reattach", said, "--once").exits(6).prints(why...)
 	}
 	refused(p.saying(func(r *wire.Reattach) { r.Pid = other.at.Pid }), "belongs to another process")
 	if os.Geteuid() != 0 {
@@ -139,7 +139,7 @@ func TestPluginDevWhereLocksAreRequired(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	var key struct{ Public string }
-	w.bare("plugin", "keygen", filepath.Join(t.TempDir(), "acme.key"), "--no-password", "--json").exits(0).json(&key)
+	w.bare("dev", "keygen", filepath.Join(t.TempDir(), "acme.key"), "--no-password", "--json").exits(0).json(&key)
 	config := func(level string) {
 		w.configure("log_level: "+level, "lock: required", "trust:", "  required: true", "  publishers:", "    acme: {keys: ["+key.Public+"], plugins: [other]}")
 	}

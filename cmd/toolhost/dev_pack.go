@@ -39,9 +39,14 @@ asked for its tools and needs. If none runs here, --definitions takes what anoth
 printed with --print-definitions.
 
 The same input makes the same file, byte for byte. With --sign it is signed with a key of
-toolhost plugin keygen, or of minisign.`
+toolhost dev keygen, or of minisign.
 
-// packCommand is toolhost plugin pack.
+--push sends it to a registry, or a FILE that was packed before, under the tag of its version
+unless REF names another. Credentials are those of Docker's configuration, which docker login,
+podman login and others write. A tag that another package has stays as it is, unless --force
+moves it: who has installed a version expects that it does not change.`
+
+// packCommand is toolhost dev pack.
 type packCommand struct {
 	s                           *session.Session
 	project                     pack.Project // what flags say
@@ -51,15 +56,16 @@ type packCommand struct {
 	words                       passwords
 }
 
-func newPluginPackCommand(s *session.Session) *cobra.Command {
+func newDevPackCommand(s *session.Session) *cobra.Command {
 	c := packCommand{s: s}
 	cmd := &cobra.Command{
-		Use:   "pack [DIR]",
-		Short: "Make a package of a plugin",
+		Use:   "pack [DIR | FILE]",
+		Short: "Make a package of a plugin, and push it to a registry",
 		Long:  aboutPack,
-		Example: `  toolhost plugin pack
-  toolhost plugin pack --sign acme.key --push oci://ghcr.io/acme/hello
-  toolhost plugin pack --binary any=./hello --license MIT -o hello.tar`,
+		Example: `  toolhost dev pack
+  toolhost dev pack --sign acme.key --push oci://ghcr.io/acme/hello
+  toolhost dev pack dist/hello-1.2.0.tar --push oci://ghcr.io/acme/hello
+  toolhost dev pack --binary any=./hello --license MIT -o hello.tar`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), append(args, ".")[0]) },
 	}
@@ -85,7 +91,7 @@ func newPluginPackCommand(s *session.Session) *cobra.Command {
 	}
 	cmd.MarkFlagsMutuallyExclusive("definitions", "print-definitions")
 	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return nil, cobra.ShellCompDirectiveFilterDirs
+		return nil, cobra.ShellCompDirectiveDefault
 	}
 	return cmd
 }
@@ -121,6 +127,9 @@ func (c *packCommand) read(dir string) (pack.Project, error) {
 }
 
 func (c *packCommand) run(ctx context.Context, dir string) error {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return c.pushFile(ctx, dir)
+	}
 	p, err := c.read(dir)
 	if err != nil {
 		return err

@@ -25,13 +25,13 @@ installed, and none of the plugin's own files is fetched from a registry.
 The exit status is 1 if the package has a signature that is wrong, or declares more than its
 publisher may.`
 
-func newPluginInspectCommand(s *session.Session) *cobra.Command {
+func newDevInspectCommand(s *session.Session) *cobra.Command {
 	return &cobra.Command{
 		Use:   "inspect REF",
 		Short: "Show a package, and who has signed it",
 		Long:  aboutInspect,
-		Example: `  toolhost plugin inspect dist/hello-1.2.0.tar
-  toolhost plugin inspect oci://ghcr.io/acme/hello:1.2.0 --json`,
+		Example: `  toolhost dev inspect dist/hello-1.2.0.tar
+  toolhost dev inspect oci://ghcr.io/acme/hello:1.2.0 --json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return inspectPackage(cmd.Context(), s, args[0]) },
 	}

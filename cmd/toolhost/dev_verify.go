@@ -38,7 +38,7 @@ with a file named text, unless --root names another: tools may change what is in
 The plugin runs with the rights of this user, and without a sandbox except in the group
 sandbox. The exit status is 1 if a check has failed; warnings do not count.`
 
-// verifyCommand is toolhost plugin verify.
+// verifyCommand is toolhost dev verify.
 type verifyCommand struct {
 	s      *session.Session
 	of     verify.Options
@@ -48,16 +48,16 @@ type verifyCommand struct {
 	list   bool
 }
 
-func newPluginVerifyCommand(s *session.Session) *cobra.Command {
+func newDevVerifyCommand(s *session.Session) *cobra.Command {
 	c := verifyCommand{s: s}
 	cmd := &cobra.Command{
 		Use:   "verify FILE",
 		Short: "Check a plugin's binary against the plugin protocol",
 		Long:  aboutVerify,
-		Example: `  toolhost plugin verify ./hello
-  toolhost plugin verify ./hello --call 'hello={}' --junit report.xml
-  toolhost plugin verify ./hello --group handshake --group definitions
-  toolhost plugin verify --list`,
+		Example: `  toolhost dev verify ./hello
+  toolhost dev verify ./hello --call 'hello={}' --junit report.xml
+  toolhost dev verify ./hello --group handshake --group definitions
+  toolhost dev verify --list`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 || len(args) == 0 != c.list {
 				return fmt.Errorf("%s takes one file, or --list", cmd.CommandPath())
