@@ -68,7 +68,7 @@ func TestAuditTail(t *testing.T) {
 		at(2) + "  end       fs.write                  cli       ABCDEFGH  ok                  1.5 ms\n",
 		at(3) + "  end       fs.read                   -         -         not_found           1.5 ms\n",
 	}
-	for _, line := range []string{"audit", "audit tail", "audit tail -n 4", "audit search"} {
+	for _, line := range []string{"audit", "audit list", "audit -n 4", "audit --since 1000000h"} {
 		o := w.bare(append(strings.Fields(line), "--file", path)...).exits(0)
 		equal(t, line, o.stdout, strings.Join(rows, ""))
 	}
@@ -87,20 +87,22 @@ func TestAuditSearch(t *testing.T) {
 	w := newWorld(t)
 	path := auditLog(t)
 	for line, want := range map[string]string{
-		"":                                      "c0 c1 c2 c3",
-		"--tool fs.write":                       "c1 c2",
-		"--caller cli":                          "c0 c1 c2",
-		"--session ABCDEFGH":                    "c0 c1 c2",
-		"--code ok":                             "c0 c2",
-		"--code not_found":                      "c3",
-		"--limit 1":                             "c3",
-		"--code ok --limit 1":                   "c2",
-		"NOTES.txt":                             "c2",
-		"reed":                                  "c3",
-		"--tool fs.write notes":                 "c2",
-		"--since 2026-10-11T12:30:02Z":          "c2 c3",
-		"--since 2026-10-11T12:30:02.5Z":        "c3",
-		"--since 2026-10-09":                    "c0 c1 c2 c3",
+		"":                               "c0 c1 c2 c3",
+		"--tool fs.write":                "c1 c2",
+		"--caller cli":                   "c0 c1 c2",
+		"--session ABCDEFGH":             "c0 c1 c2",
+		"--code ok":                      "c0 c2",
+		"--code not_found":               "c3",
+		"-n 1":                           "c3",
+		"--code ok -n 1":                 "c2",
+		"NOTES.txt":                      "c2",
+		"reed":                           "c3",
+		"--tool fs.write notes":          "c2",
+		"--since 2026-10-11T12:30:02Z":   "c2 c3",
+		"--since 2026-10-11T12:30:02.5Z": "c3",
+		"--since 2026-10-09":             "c0 c1 c2 c3",
+		"--until 2026-10-11T12:30:01Z":   "c0",
+		"--since 2026-10-11T12:30:01Z --until 2026-10-11T12:30:02.5Z": "c1 c2",
 		"--since 2026-10-13":                    "",
 		"--since " + "1s":                       "",
 		"--since 1000000h --tool fs.read ABCDE": "c0",
@@ -112,7 +114,7 @@ func TestAuditSearch(t *testing.T) {
 			require.NoError(t, json.Unmarshal([]byte(l), &e))
 			got = append(got, e.Call)
 		}
-		equal(t, "audit search "+line, strings.Join(got, " "), want)
+		equal(t, "audit "+line, strings.Join(got, " "), want)
 		if want == "" {
 			o.says("no line matches")
 		}
@@ -149,8 +151,8 @@ func TestAuditGarbage(t *testing.T) {
 	require.Must(f.WriteString("garbage\x1b[2J\n"))(t)
 	require.NoError(t, f.Close())
 	writeAudit(t, path, func(r *audit.Record) { r.Tool = "last" })
-	for _, command := range []string{"tail", "search"} {
-		o := w.bare("audit", command, "--file", path).exits(0).
+	for _, condition := range []string{"-n20", "--since=1000000h"} {
+		o := w.bare("audit", condition, "--file", path).exits(0).
 			says("warning: "+path+":5: edited: this is not a record", "toolhost audit verify").prints("not_found", "last")
 		if strings.Contains(o.stdout+o.stderr, "\x1b") {
 			t.Errorf("it prints control characters: %q", o.stdout+o.stderr)
@@ -165,14 +167,14 @@ func TestAuditNothing(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "none", "audit.jsonl")
 	empty := filepath.Join(t.TempDir(), "audit.jsonl")
 	writeAudit(t, empty)
-	for _, line := range []string{"audit", "audit tail", "audit verify", "audit tail --json"} {
+	for _, line := range []string{"audit", "audit verify", "audit --json"} {
 		o := w.bare(append(strings.Fields(line), "--file", empty)...).exits(0).says("no calls are recorded yet in " + empty)
 		equal(t, line, o.stdout, "")
 	}
 	var r audit.Report
 	w.bare("audit", "verify", "--json", "--file", empty).exits(0).json(&r)
 	equal(t, "the report", r.Whole(), true)
-	for _, line := range []string{"audit", "audit tail", "audit search", "audit verify"} {
+	for _, line := range []string{"audit", "audit --code ok", "audit verify"} {
 		w.bare(append(strings.Fields(line), "--file", missing)...).exits(1).says("there is no audit log "+missing, "name another with --file")
 	}
 }
@@ -200,7 +202,7 @@ func TestAuditGone(t *testing.T) {
 	require.NoError(t, os.Truncate(path, 0))
 	w.run("audit", "verify").exits(1).says("was removed or emptied: it had 2 lines", "restore it from a copy")
 	require.NoError(t, os.Remove(path))
-	for _, line := range []string{"audit verify", "audit", "audit search"} {
+	for _, line := range []string{"audit verify", "audit", "audit text"} {
 		o = w.run(strings.Fields(line)...).exits(1).says("was removed or emptied: it had 2 lines", "if you removed it yourself, remove ")
 	}
 	w.run("call", "play.echo").exits(0).says("has lost lines at its end, and continues after line 2")
@@ -257,7 +259,7 @@ func TestAuditUnended(t *testing.T) {
 	o := w.bare("audit", "--unended", "--json", "--file", path).exits(0).prints(`"call":"killed"`)
 	equal(t, "the number of calls", strings.Count(o.stdout, "\n"), 1)
 	w.bare("audit", "--unended", "--caller", "bob", "--file", path).exits(0).says("no line matches")
-	w.bare("audit", "--unended", "--code", "ok", "--file", path).exits(2).says("exclude each other")
+	w.bare("audit", "--unended", "--code", "ok", "--file", path).exits(2).says("--unended excludes")
 	w.bare("audit", "verify", "--file", path).exits(0).prints("1 call began and did not end: see toolhost audit --unended")
 }
 
@@ -266,19 +268,17 @@ func TestAuditUsage(t *testing.T) {
 	w := newWorld(t)
 	dir := t.TempDir()
 	for line, text := range map[string]string{
-		"audit -n -1":               "-n -1 is below zero",
-		"audit -n many":             "see toolhost audit --help",
-		"audit tial":                "did you mean tail?",
-		"audit tail x":              `takes no arguments, not "x"`,
-		"audit search a b":          "takes one text, not 2 words",
-		"audit search --limit -1":   "--limit -1 is below zero",
-		"audit search --since soon": `--since "soon" is neither a time nor a duration`,
-		"audit search --since -1h":  "neither a time nor a duration",
-		"audit verify --follow":     "unknown flag",
+		"audit -n -1":              "-n -1 is below zero",
+		"audit -n many":            "see toolhost audit --help",
+		"audit a b":                "takes one text, not 2 words",
+		"audit --since soon":       `--since "soon" is neither a time nor a duration`,
+		"audit --until -1h":        "neither a time nor a duration",
+		"audit --unended --follow": "--unended excludes",
+		"audit verify --follow":    "unknown flag",
 	} {
 		w.bare(append(strings.Fields(line), "--file", filepath.Join(dir, "audit.jsonl"))...).exits(2).says(text)
 	}
-	for _, line := range []string{"audit", "audit search", "audit verify", "audit --follow"} {
+	for _, line := range []string{"audit", "audit text", "audit verify", "audit --follow"} {
 		w.bare(append(strings.Fields(line), "--file", dir)...).exits(1).says("the audit log " + dir + " cannot be read: it is a directory")
 	}
 }

@@ -54,7 +54,7 @@ func newTokensCommand(s *session.Session) *cobra.Command {
 		Long: `Make a token of the caller NAME, and print it: on standard output, and nothing else there.
 It cannot be shown again.`,
 		Example: "  toolhost tokens new laptop --expires 90d",
-		Args: oneName("a caller"),
+		Args:    oneName("a caller"),
 		ValidArgsFunction: oneOf(func(context.Context) []string {
 			return slices.DeleteFunc(callerNames(s), func(n string) bool { return n == setup.CLI })
 		}),
