@@ -84,26 +84,6 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-func TestPropose(t *testing.T) {
-	t.Parallel()
-	yes, no := true, false
-	got := Propose([]tool.Definition{{Name: "s.w", Description: "Writes.\nMore."}, {Name: "s.r"}, {Name: "s.open"}, {Name: "s.none"}},
-		map[string]mcp.ToolAnnotations{
-			"s.w": {DestructiveHint: &no, IdempotentHint: true}, "s.r": {ReadOnlyHint: true}, "s.open": {ReadOnlyHint: true, OpenWorldHint: &yes},
-		})
-	var text []string
-	for _, p := range got {
-		text = append(text, fmt.Sprint(p.Tool, " ", p.Safety, " ", p.Idempotent, " ", p.Annotations, " ", p.Description))
-	}
-	want := []string{
-		"s.none dangerous false [] ", "s.open cautious true [read-only open world] ", "s.r safe true [read-only] ",
-		"s.w cautious true [not destructive idempotent] Writes.\nMore.",
-	}
-	if !slices.Equal(text, want) {
-		t.Errorf("%q", text)
-	}
-}
-
 // Variables of one name and different values get names of their own.
 func TestMoved(t *testing.T) {
 	t.Parallel()

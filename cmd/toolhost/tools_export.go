@@ -4,56 +4,12 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/llmschema"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
-
-func newSchemaCommand(s *session.Session) *cobra.Command {
-	var name string
-	var strict bool
-	var filter filterFlags
-	cmd := &cobra.Command{
-		Use:   "schema --for FORMAT",
-		Short: "Print tool definitions in a model provider's format",
-		Long: `Print tool definitions as JSON in the format of a model provider or of MCP:
-
-  openai            "tools" of Chat Completions and compatible APIs
-  openai-responses  "tools" of Responses
-  anthropic         "tools" of Messages
-  gemini            an element of "tools" of generateContent
-  mcp               "tools" in the answer to tools/list
-
-Models call tools by aliases, because they accept fewer characters than names
-have: fs.read becomes fs_read. toolhost call takes both. MCP takes names as they are.
-
-A provider refuses all tools for one that it does not accept. So schemas are rewritten
-where that keeps their meaning, and a tool is left out if nothing else helps. Standard
-error says what was changed, and what a model is not told; --json prints an object with
-the tools and these notes. toolhost call --for FORMAT takes the arguments of models; with
---strict, optional arguments may be null, which it takes for absent.
-
-A tool has to pass every filter; of several categories it needs one.`,
-		Example: "  toolhost tools --for openai --max-safety safe",
-		Args:    noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			format, err := parseFormat(name)
-			if err != nil {
-				return err
-			}
-			return filter.use(cmd.Context(), s, func(tools []host.Tool) error { return exportTools(s, format, tools, strict) })
-		},
-	}
-	cmd.Flags().StringVar(&name, "for", "", "`FORMAT` to print: "+strings.Join(formatNames(), ", "))
-	_ = cmd.RegisterFlagCompletionFunc("for", cobra.FixedCompletions(formatNames(), cobra.ShellCompDirectiveNoFileComp))
-	cmd.Flags().BoolVar(&strict, "strict", false, "hold the model to the schemas, in OpenAI's strict mode, where they allow it")
-	filter.bind(s, cmd)
-	return cmd
-}
 
 func formatNames() []string {
 	var out []string
@@ -64,9 +20,6 @@ func formatNames() []string {
 }
 
 func parseFormat(name string) (llmschema.Format, error) {
-	if name == "" {
-		return "", exit.Usage("toolhost schema needs --for and a format", "the formats are "+strings.Join(formatNames(), ", "))
-	}
 	f, err := llmschema.ParseFormat(name)
 	if err != nil {
 		return "", exit.With(exit.BadUsage, err)

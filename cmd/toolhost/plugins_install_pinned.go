@@ -6,49 +6,13 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/spf13/cobra"
-
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/installer"
-	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/internal/lockfile"
 	"github.com/toolhost/toolhost/internal/pluginsource"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
-
-const aboutSync = `Bring this machine to what toolhost.lock says: install the plugins that it pins and that are not
-there, and exchange those that are there in another version, in either direction. Nothing is
-asked: the lock is the yes. Nothing is removed, and the lock is not written.
-
-Plugins come from where the lock says, or with --mirror from a directory or URL that toolhost
-plugins mirror wrote; then no other server is asked. Whatever they come from, their bytes are those
-of the lock. Plugins that the lock pins and toolhost did not install are left alone.
-
-With --check nothing changes, and the exit status is 1 if anything would.`
-
-func newSyncCommand(s *session.Session) *cobra.Command {
-	var mirror string
-	var check bool
-	cmd := &cobra.Command{
-		Use:   "sync",
-		Short: "Install what toolhost.lock pins",
-		Long:  aboutSync,
-		Example: `  toolhost plugins install
-  toolhost plugins install --check
-  toolhost plugins install --mirror /media/stick/plugins`,
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return installing(cmd.Context(), s, installFlags{yes: true}, "toolhost plugins install", func(i *install) error {
-				return i.sync(cmd.Context(), mirror, check)
-			})
-		},
-	}
-	cmd.Flags().StringVar(&mirror, "mirror", "", "take the packages from this `DIR` or URL")
-	cmd.Flags().BoolVar(&check, "check", false, "say what would be done, and do nothing")
-	_ = cmd.MarkFlagDirname("mirror")
-	return cmd
-}
 
 // syncStep is what is to be done about a plugin.
 type syncStep struct {
@@ -75,7 +39,7 @@ func (t syncStep) String() string {
 	return text
 }
 
-// syncReport is the output of sync --json.
+// syncReport is the output of plugins install --json without a REF.
 type syncReport struct {
 	Lock    string     `json:"lock"`
 	Plugins []syncStep `json:"plugins"`
@@ -83,10 +47,12 @@ type syncReport struct {
 	Others []string `json:"others"`
 }
 
+// sync brings this machine to what the lock says: it installs the plugins that it pins and that are not there,
+// and exchanges those that are there in another version. Nothing is asked: the lock is the yes.
 func (i *install) sync(ctx context.Context, mirror string, check bool) error {
 	lock := i.lock.pinned()
 	if lock == nil {
-		return exit.Usage("there is no lock to go by: "+sanitize.Text(i.lock.rules.File), "toolhost plugins install makes one; with lock: off there is none")
+		return exit.Usage("there is no lock to go by: "+sanitize.Text(i.lock.rules.File), "toolhost plugins install REF makes one; with lock: off there is none")
 	}
 	i.lock.keep = true
 	report := syncReport{Lock: i.lock.rules.File, Plugins: []syncStep{}, Others: []string{}}

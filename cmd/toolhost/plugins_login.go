@@ -19,9 +19,9 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-func newMCPLoginCommand(s *session.Session) *cobra.Command {
+func newPluginsLoginCommand(s *session.Session) *cobra.Command {
 	var timeout time.Duration
-	var noBrowser bool
+	var noBrowser, forget bool
 	cmd := &cobra.Command{
 		Use: "login NAME", Short: "Log in to an MCP server that is reached by a URL",
 		Long: `Log in to an MCP server that is reached by a URL and wants OAuth: your browser shows the
@@ -29,25 +29,21 @@ page of its authorization server, whose host is printed, and brings the answer t
 machine. It begins there, too, at a URL that is printed and good once. The tokens are kept in a file
 that only you can read, refreshed when they expire, and sent to the server's own host only. A daemon
 uses them from its next connection on, and a server that could not be used without them is started.
-toolhost mcp logout forgets them.`,
-		Example: "  toolhost plugins login tracker",
-		Args:    oneName("an MCP server"), ValidArgsFunction: completeArgument(s, serverNames),
+--forget forgets them, and the client that was registered for them.`,
+		Example: `  toolhost plugins login tracker
+  toolhost plugins login tracker --forget`,
+		Args: oneName("an MCP server"), ValidArgsFunction: completeArgument(s, serverNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if forget {
+				return logout(s, args[0])
+			}
 			return login(cmd.Context(), s, args[0], timeout, !noBrowser)
 		},
 	}
 	cmd.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "wait this `DURATION` for the browser")
 	cmd.Flags().BoolVar(&noBrowser, "no-browser", false, "print the URL, and open no browser")
+	cmd.Flags().BoolVar(&forget, "forget", false, "log out: forget the tokens")
 	return cmd
-}
-
-func newMCPLogoutCommand(s *session.Session) *cobra.Command {
-	return &cobra.Command{
-		Use: "logout NAME", Short: "Forget the tokens of an MCP server",
-		Long: "Forget the tokens of an MCP server, and the client that was registered for them.",
-		Args: oneName("an MCP server"), ValidArgsFunction: completeArgument(s, serverNames),
-		RunE: func(_ *cobra.Command, args []string) error { return logout(s, args[0]) },
-	}
 }
 
 // upstreamOf returns an MCP server that is reached by a URL. Nothing is connected.

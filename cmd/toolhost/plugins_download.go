@@ -10,36 +10,14 @@ import (
 	"slices"
 
 	"github.com/opencontainers/go-digest"
-	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
-	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/internal/pluginpackage"
 	"github.com/toolhost/toolhost/internal/pluginsource"
 	"github.com/toolhost/toolhost/internal/safefile"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
-
-func newPluginsMirrorCommand(s *session.Session) *cobra.Command {
-	return &cobra.Command{
-		Use:   "mirror DIR [REF]...",
-		Short: "Copy packages to a directory, for machines without a network",
-		Long: `Copy the packages of all plugins that the lock pins, or of those that are named, to a directory, with
-the files of all platforms and an index.json. What is there stays. Serve the directory by any web
-server, or carry it: toolhost plugins install --mirror DIR, and toolhost plugins install DIR#NAME.
-
-The files have their digests in their names, and the same packages make the same bytes.`,
-		Example: `  toolhost plugins install --download /media/stick/plugins
-  toolhost plugins install --download ./mirror oci://registry.example/tools/files:1.2.0`,
-		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return installing(cmd.Context(), s, installFlags{yes: true}, "toolhost plugins install --download "+args[0], func(i *install) error {
-				return i.mirror(cmd.Context(), args[0], args[1:])
-			})
-		},
-	}
-}
 
 // mirrored is a package in a mirror.
 type mirrored struct {
@@ -49,8 +27,10 @@ type mirrored struct {
 	Written bool `json:"written"`
 }
 
-func (i *install) mirror(ctx context.Context, dir string, refs []string) error {
-	wanted, err := i.toMirror(refs)
+// download copies the packages of all plugins that the lock pins, or of those that are named, to a directory,
+// with the files of all platforms and an index. What is there stays.
+func (i *install) download(ctx context.Context, dir string, refs []string) error {
+	wanted, err := i.toDownload(refs)
 	if err != nil {
 		return err
 	}
@@ -66,7 +46,7 @@ func (i *install) mirror(ctx context.Context, dir string, refs []string) error {
 	}
 	all, failed := []mirrored{}, error(nil)
 	for _, ref := range wanted {
-		one, err := i.mirrorOne(ctx, dir, ref, index)
+		one, err := i.downloadOne(ctx, dir, ref, index)
 		if err != nil {
 			failed = errors.Join(failed, err)
 			continue
@@ -89,17 +69,10 @@ func (i *install) mirror(ctx context.Context, dir string, refs []string) error {
 	return failed
 }
 
-// toMirror returns the REFs of the packages that are wanted.
-func (i *install) toMirror(refs []string) (out []pluginsource.Ref, err error) {
-	for _, text := range refs {
-		ref, err := parseRef(text)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, ref)
-	}
+// toDownload returns the REFs of the packages that are wanted.
+func (i *install) toDownload(refs []string) (out []pluginsource.Ref, err error) {
 	if len(refs) > 0 {
-		return out, nil
+		return parseRefs(refs)
 	}
 	lock := i.lock.pinned()
 	if lock == nil {
@@ -117,8 +90,8 @@ func (i *install) toMirror(refs []string) (out []pluginsource.Ref, err error) {
 	return out, nil
 }
 
-// mirrorOne copies a package, unless it is there.
-func (i *install) mirrorOne(ctx context.Context, dir string, ref pluginsource.Ref, index pluginsource.Index) (mirrored, error) {
+// downloadOne copies a package, unless it is there.
+func (i *install) downloadOne(ctx context.Context, dir string, ref pluginsource.Ref, index pluginsource.Index) (mirrored, error) {
 	for name, entries := range index.Plugins {
 		for _, e := range entries {
 			if e.Digest == ref.Digest && isThere(filepath.Join(dir, e.File), e.Digest) {
