@@ -79,8 +79,8 @@ func TestCallsOfAnotherUser(t *testing.T) {
 	if o := w.as(uid, "jobs").exits(0).prints(theirs); strings.Contains(o.stdout, ours) {
 		t.Errorf("the visitor sees\n%s", o.stdout)
 	}
-	for _, words := range [][]string{{"show"}, {"wait"}, {"cancel"}} {
-		w.as(uid, append([]string{"calls"}, append(words, ours)...)...).exits(2).says("there is no durable call")
+	for _, words := range [][]string{{"show"}, {"show", "--wait"}, {"cancel"}} {
+		w.as(uid, append([]string{"jobs"}, append(words, ours)...)...).exits(2).says("there is no durable call")
 	}
 	w.as(uid, "jobs", "cancel", theirs).exits(0).prints("canceled")
 	work.mayEnd()

@@ -1,12 +1,17 @@
 package main
 
 import (
+	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 )
+
+var shells = []string{"bash", "fish", "powershell", "zsh"}
 
 func newCompletionCommand(s *session.Session) *cobra.Command {
 	return &cobra.Command{
@@ -18,15 +23,18 @@ scripts.`,
 		Example: `  source <(toolhost completion bash)
   toolhost completion zsh > "${fpath[1]}/_toolhost"
   toolhost completion fish > ~/.config/fish/completions/toolhost.fish`,
-		ValidArgs: []string{"bash", "fish", "powershell", "zsh"},
-		Args:      cobra.MatchAll(oneName("a shell"), cobra.OnlyValidArgs),
+		ValidArgs: shells, Args: oneName("a shell"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root := cmd.Root()
-			return map[string]func(io.Writer) error{
+			script, ok := map[string]func(io.Writer) error{
 				"bash": func(w io.Writer) error { return root.GenBashCompletionV2(w, true) },
 				"fish": func(w io.Writer) error { return root.GenFishCompletion(w, true) },
 				"zsh":  root.GenZshCompletion, "powershell": root.GenPowerShellCompletionWithDesc,
-			}[args[0]](s.Out)
+			}[args[0]]
+			if !ok {
+				return exit.Usage(fmt.Sprintf("there is no completion for the shell %q", args[0]), "use "+strings.Join(shells, ", "))
+			}
+			return script(s.Out)
 		},
 	}
 }

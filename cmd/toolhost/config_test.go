@@ -235,7 +235,7 @@ func TestConfigSecrets(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{
-		{"config", "show"}, {"config", "check"}, {"config", "check", "--start", "--json"}, {"plugins", "show", "player", "--json"}, {"plugins", "--json"},
+		{"config"}, {"config", "check"}, {"config", "check", "--start", "--json"}, {"plugins", "show", "player", "--json"}, {"plugins", "--json"},
 		{"plugins", "show", "quitter", "--json"}, {"tools", "--log-level", "trace"}, {"call", "play.echo", "--log-level", "trace"}, {"call", "play.exit", "{}", "--log-level", "trace"},
 	} {
 		shown(w.run(args...))
@@ -245,7 +245,7 @@ func TestConfigSecrets(t *testing.T) {
 			Environment map[string]any `json:"environment"`
 		} `json:"defaults"`
 	}
-	w.run("config", "show").exits(0).json(&c)
+	w.run("config").exits(0).json(&c)
 	equal(t, "a plain value", c.Defaults.Environment["PLAIN"], any("(hidden)"))
 	w.configure("defaults:", "  environment:", "    PLAIN: [hunter2]", "    VARIABLE: {from_evn: hunter3}", "    FILE: {from_file: \"hunter4")
 	shown(w.run("config", "check").exits(1))
@@ -329,7 +329,12 @@ func TestConfigSchema(t *testing.T) {
 	o := w.bare("config", "explain", "--json").exits(0)
 	equal(t, "it is JSON", json.Valid([]byte(o.stdout)), true)
 	equal(t, "the schema", o.stdout, string(config.Schema()))
-	w.bare("config").exits(0).prints("check", "init", "schema", "show")
+	w.bare("config", "explain").exits(0).prints("audit ", "plugins ", "mcp_servers ")
+	w.bare("config", "explain", "plugins.NAME.sandbox.level").exits(0).prints("plugins.NAME.sandbox.level\n", "Default: ")
+	w.bare("config", "explain", "defaults").exits(0).prints("carrier ")
+	w.bare("config", "explain", "mcp.oidc", "--json").exits(0).prints(`"description"`)
+	w.bare("config", "explain", "audit.pth").exits(2).says("the file has no key audit.pth", "did you mean path?")
+	w.bare("config", "explain", "audit.path.x").exits(2).says("the file has no key")
 	w.bare("config", "chekc").exits(2).says("did you mean check")
 }
 

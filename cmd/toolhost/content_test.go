@@ -118,7 +118,7 @@ func TestNamedFile(t *testing.T) {
 	w := newWorld(t, "player")
 	named := func(args ...string) outcome { return w.run(append(args, "--config", w.config())...) }
 	w.found("tools: {play.echo: {rename: other}}\n")
-	named("config", "show").exits(exit.Done) // which trusts nothing
+	named("config").exits(exit.Done) // which trusts nothing
 	named("config", "check").exits(exit.Done)
 	w.found("tools: {play.echo: {rename: first}}\n")
 	named("tools").exits(exit.Done).prints("first")

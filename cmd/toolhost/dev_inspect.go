@@ -37,7 +37,7 @@ func newDevInspectCommand(s *session.Session) *cobra.Command {
 	}
 }
 
-// inspected is the output of plugin inspect --json.
+// inspected is the output of dev inspect --json.
 type inspected struct {
 	Reference string                 `json:"reference"`
 	Digest    string                 `json:"digest"`

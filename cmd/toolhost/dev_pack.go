@@ -202,7 +202,7 @@ func (c *packCommand) write(ctx context.Context, p pack.Project, built *pluginpa
 	return out, pack.Write(ctx, built, out)
 }
 
-// packReport is the output of plugin pack --json.
+// packReport is the output of dev pack --json.
 type packReport struct {
 	File   string                 `json:"file"`
 	Digest string                 `json:"digest"` // of the package, in every carrier

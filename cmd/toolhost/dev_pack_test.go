@@ -40,7 +40,7 @@ func (w *world) project(more string) (dir string) {
 	return dir
 }
 
-// packed is what plugin pack --json prints.
+// packed is what dev pack --json prints.
 type packed struct {
 	File, Digest, Key string
 	Manifest          pluginpackage.Manifest

@@ -240,7 +240,7 @@ func TestPluginDevRefuses(t *testing.T) {
 		status int
 		says   []string
 	}{
-		{nil, 2, []string{"needs the directory of a plugin's sources", "plugin new"}},
+		{nil, 2, []string{"needs the directory of a plugin's sources", "dev new"}},
 		{[]string{"nowhere"}, 2, []string{"there is no directory", "toolhost dev new NAME"}},
 		{[]string{none}, 2, []string{"nothing in " + none + " says how to build a plugin", "toolhost dev new NAME", "--output FILE -- COMMAND"}},
 		{[]string{library}, 2, []string{"is library, and a plugin is a package main"}},

@@ -66,15 +66,18 @@ func TestFleet(t *testing.T) {
 	t.Parallel()
 	a, b := newWorld(t, "player"), newWorld(t, "fs")
 	b.sharesKey(a)
-	one := a.serve("--nats", "embedded:0", "--name", "a", "--share", "play.*", "--label", "gpu=1")
+	a.configure("nats: {share: [play.*], labels: {gpu: '1'}}")
+	one := a.serve("--nats", "embedded:0", "--name", "a")
 	b.configure("nats: {mount: [play.*]}")
 	b.serve("--nats", one.server(), "--name", "b")
 
-	b.run("tools").exits(0).prints("play.echo", "fs.read")
+	b.run("tools").exits(0).prints("HOSTS", "play.echo", "fs.read")
+	b.run("tools", "--on", "a").exits(0).prints("play.echo", " a ")
+	b.run("tools", "--on", "b").exits(0).says("no tool matches")
+	b.run("tools", "show", "play.echo").exits(0).prints("on other hosts:", "player", "yes")
 	b.run("call", "play.echo", `{"text":"over there"}`).exits(0).prints("over there")
 	b.run("call", "play.fail").exits(1)
 	b.run("fleet").exits(0).prints("a", "ready", "gpu=1", "b (this)")
-	b.run("fleet", "tools").exits(0).prints("play.echo", "player", "yes")
 	b.run("status").exits(0).prints("b on nats://127.0.0.1:", "ready, 1 other host, ", "tools mounted")
 	b.run("doctor").prints("b is in a fleet with 1 other host")
 	b.run("call", "--on", "a", "play.echo", `{"text":"there"}`).exits(0).prints("there")
@@ -157,8 +160,6 @@ func TestFleetRefuses(t *testing.T) {
 	refused(2, "neither a URL of a NATS server nor embedded", "--nats", "localhost:4222")
 	refused(2, "is not a port", "--nats", "embedded:70000")
 	refused(2, "--nats is empty", "--nats", "")
-	refused(2, "is not KEY=VALUE", "--nats", "embedded:0", "--label", "gpu")
-	refused(2, "not a pattern", "--nats", "embedded:0", "--share", "[")
 	refused(2, "is not a name of a host", "--nats", "embedded:0", "--name", "a b")
 	refused(2, "--mcp stdio", "--nats", "embedded", "--mcp", "stdio")
 	refused(6, "embedded NATS server did not start", "--nats", "embedded:"+port)
@@ -178,10 +179,9 @@ func TestFleetRefuses(t *testing.T) {
 	b.run("doctor").prints("other users can read")
 
 	b.run("fleet").exits(6).says("no daemon is running")
-	b.run("call", "x").exits(2).says("needs the name of a host")
 	b.run("call", "--on", "a", "x").exits(6)
 	b.serve()
-	for _, args := range [][]string{{"fleet"}, {"fleet", "tools"}, {"fleet", "drain", "x"}, {"fleet", "drain", "x", "--off"}} {
+	for _, args := range [][]string{{"fleet"}, {"tools", "--on", "x"}, {"fleet", "drain", "x"}, {"fleet", "drain", "x", "--off"}} {
 		b.run(args...).exits(2).says("the daemon is in no fleet")
 	}
 }
@@ -194,14 +194,16 @@ func TestFleetWithoutServer(t *testing.T) {
 	require.NoError(t, ln.Close())
 	a, b := newWorld(t, "player"), newWorld(t)
 	b.sharesKey(a)
-	alone := b.serve("--nats", "nats://"+address, "--name", "b", "--mount", "*")
+	a.configure("nats: {share: ['*']}")
+	b.configure("nats: {mount: ['*']}")
+	alone := b.serve("--nats", "nats://"+address, "--name", "b")
 	if said := strings.Join(alone.said, "\n"); !strings.Contains(said, "no NATS server is reached") {
 		t.Errorf("the daemon does not say that it is alone: %s", said)
 	}
 	b.run("status").exits(1).prints("the fleet on nats://" + address + " is not reached")
 	b.run("fleet").exits(0).prints("b (this)")
 	_, port, _ := net.SplitHostPort(address)
-	a.serve("--nats", "embedded:"+port, "--name", "a", "--share", "*")
+	a.serve("--nats", "embedded:"+port, "--name", "a")
 	b.until("the tools are there", func() bool { return b.knows("play.echo") })
 	b.run("call", "play.echo").exits(0)
 	b.run("status").exits(0)

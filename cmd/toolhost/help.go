@@ -74,7 +74,7 @@ func newHelpCommand(s *session.Session, root *cobra.Command) *cobra.Command {
 func helpOf(cmd *cobra.Command) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\nUsage:\n", output.Fill(cmp.Or(cmd.Long, cmd.Short+"."), helpWidth))
-	if cmd.Runnable() {
+	if cmd.Runnable() && cmd.HasParent() {
 		fmt.Fprintf(&b, "  %s\n", cmd.UseLine())
 	}
 	if cmd.HasAvailableSubCommands() {

@@ -321,7 +321,8 @@ func TestCallsRefused(t *testing.T) {
 
 	c, d := newWorld(t, "player"), newWorld(t)
 	d.sharesKey(c)
-	two := c.serve("--nats", "embedded:0", "--name", "c", "--share", "*")
+	c.configure("nats: {share: ['*']}")
+	two := c.serve("--nats", "embedded:0", "--name", "c")
 	d.configure("nats:", "  url: "+two.server(), "  name: d", "  mount: ['*']", "  rules: [{tools: play.run, durable: at-most-once}]")
 	three := d.serve()
 	d.has("play.run")
@@ -329,7 +330,7 @@ func TestCallsRefused(t *testing.T) {
 	d.run("call", "play.echo").exits(0)
 	d.run("status").exits(1).prints("tools whose rule is durable cannot be called")
 	d.run("jobs", "show", strings.Repeat("A", 26)).says("JetStream")
-	c.configure("nats:", "  "+atMostOnce)
+	c.configure("nats:", "  share: ['*']", "  "+atMostOnce)
 	c.run("reload").exits(1).says("start the daemon again", "nats.rules")
 	three.ends(syscall.SIGTERM, 0)
 	if n := strings.Count(strings.Join(three.said, "\n"), "the tools whose rule is durable cannot be called"); n != 1 {

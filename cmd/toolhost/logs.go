@@ -39,7 +39,7 @@ func newLogsCommand(s *session.Session) *cobra.Command {
 	c := &logsCommand{s: s, last: map[string]uint64{}}
 	cmd := &cobra.Command{
 		Use:   "logs [PLUGIN]",
-		Short: "Show what plugins in the daemon have written, and what happened to them",
+		Short: "Show what plugins have written, and what happened to them",
 		Long:  aboutLogs,
 		Example: `  toolhost logs fs -f
   toolhost logs --events --since 1h`,

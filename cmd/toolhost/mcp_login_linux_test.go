@@ -92,7 +92,7 @@ func TestMCPLogin(t *testing.T) {
 	issuer.Unlock()
 	for _, args := range [][]string{
 		{"plugins", "show", "far"}, {"plugins", "show", "far", "--json"}, {"plugins", "--kind", "mcp", "--json"}, {"plugins", "show", "far"},
-		{"logs", "far"}, {"config", "show"}, {"doctor", "--json"}, {"audit", "--json"}, {"status", "--json"},
+		{"logs", "far"}, {"config"}, {"doctor", "--json"}, {"audit", "--json"}, {"status", "--json"},
 	} {
 		run(args...)
 	}
@@ -197,7 +197,7 @@ func TestMCPLoginOfClient(t *testing.T) {
 	equal(t, "the refreshes", issuer.Refreshes-before, 1)
 	issuer.Unlock()
 	text += o.stdout + o.stderr
-	for _, args := range [][]string{{"plugins", "show", "far", "--json"}, {"config", "show"}, {"config", "show", "--json"}} {
+	for _, args := range [][]string{{"plugins", "show", "far", "--json"}, {"config"}, {"config", "--json"}} {
 		o := w.run(args...).exits(exit.Done)
 		text += o.stdout + o.stderr
 	}

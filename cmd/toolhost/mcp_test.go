@@ -29,13 +29,13 @@ func (w *world) mcpConfig(servers map[string]any) string {
 	return "--mcp-config=" + path
 }
 
-// mcpServers returns the servers as mcp list has them, by name.
-func (w *world) mcpServers(args ...string) map[string]server {
+// mcpServers returns the servers as plugins --kind mcp has them, by name.
+func (w *world) mcpServers(args ...string) map[string]listedPlugin {
 	w.t.Helper()
-	var list struct{ Servers []server }
+	var list pluginList
 	w.run(append([]string{"plugins", "--kind", "mcp", "--json"}, args...)...).exits(exit.Done).json(&list)
-	out := map[string]server{}
-	for _, one := range list.Servers {
+	out := map[string]listedPlugin{}
+	for _, one := range list.Plugins {
 		out[one.Name] = one
 	}
 	return out
@@ -57,10 +57,10 @@ func TestMCPServers(t *testing.T) {
 		"the MCP server broken cannot be used: the entry is not an object", "NOT_SET is not set", "mend "+filepath.Join(w.root, "mcp.json")+":1",
 		"plugin dies did not start", "no license", "plugin gone did not start", "the MCP server player (", "a plugin has its name",
 	)
-	var all struct{ Servers []server }
+	var all pluginList
 	list.json(&all)
 	states := map[string]plugin.State{}
-	for _, one := range all.Servers {
+	for _, one := range all.Plugins {
 		states[one.Name] = one.State
 	}
 	equal(t, "the states", fmt.Sprint(states), "map[broken:refused dies:refused gone:refused off:disabled one:ready two:ready unset:refused]")
@@ -114,7 +114,7 @@ func TestMCPSecrets(t *testing.T) {
 	for _, args := range [][]string{
 		{"plugins", "--kind", "mcp"}, {"plugins", "--kind", "mcp", "--json"}, {"plugins", "show", "with"}, {"plugins", "show", "with", "--json"}, {"plugins", "show", "far"},
 		{"plugins", "show", "far", "--json"}, {"plugins", "show", "dies", "--json"}, {"plugins", "show", "own"}, {"plugins", "--json"},
-		{"plugins", "show", "dies"}, {"doctor", "--json"}, {"config", "show"}, {"config", "show", "--json"}, {"call", "far.x", "{}"},
+		{"plugins", "show", "dies"}, {"doctor", "--json"}, {"config"}, {"config", "--json"}, {"call", "far.x", "{}"},
 		{"plugins", "--kind", "mcp", "--log-level", "trace"}, {"plugins", "show", "with", "--log-level", "debug"},
 	} {
 		o := w.run(append(args, file...)...)
@@ -122,7 +122,7 @@ func TestMCPSecrets(t *testing.T) {
 			t.Errorf("toolhost %q shows a secret:\n%s%s", args, o.stdout, o.stderr)
 		}
 	}
-	w.run(append(file, "plugins", "show", "with")...).exits(exit.Done).prints("API_TOKEN, PLAIN", "-describe", "with.echo")
+	w.run(append(file, "plugins", "show", "with")...).exits(exit.Done).prints("API_TOKEN, PLAIN", "-describe", "with.echo, dangerous")
 	w.run(append(file, "plugins", "show", "far")...).exits(exit.Done).prints("api_key=(hidden)", "X-Mine")
 	w.run(append(file, "plugins", "show", "wth")...).exits(exit.BadUsage).says("did you mean with?")
 }
@@ -146,53 +146,41 @@ func TestMCPConfigRefused(t *testing.T) {
 	w.bare("plugins", "--kind", "mcp", "--mcp-config", ".mcp.json").exits(exit.Done).prints("found") // no plugin directory is needed
 }
 
-// An import writes servers and accepted levels into the configuration, which keeps its other
-// lines, and pins what was accepted. Secrets stay where they are.
+// An import prints servers as configuration, starts nothing and changes nothing. Secrets stay where they are.
 func TestMCPImport(t *testing.T) {
 	t.Parallel()
 	const secret = "hunter2-Zx9"
 	w := newWorld(t, "player")
-	about := filepath.Join(w.root, "about")
-	w.write("about", "Says what it is told.")
-	one := mcpServer("-describe", about, "echo", "pid")
+	mark := filepath.Join(w.root, "ran")
+	one := mcpServer("echo", "pid")
 	one["env"] = map[string]any{"API_TOKEN": secret, "LEVEL": "debug"}
-	w.mcpConfig(map[string]any{"one": one, "two": mcpServer("echo"), "dies": mcpServer("-die"), "bad": 1})
-	file := filepath.Join(w.root, "toolhost.yaml")
-	w.write("toolhost.yaml", "# mine\ntools:\n    # below\n    one.pid: {approval: ask}\nlog_level: error # c\n")
-	run := func(args ...string) outcome { t.Helper(); return w.run(append(args, "--config", file)...) }
+	w.mcpConfig(map[string]any{"one": one, "two": mcpServer("echo"), "marks": map[string]any{"command": "touch", "args": []string{mark}}, "bad": 1})
+	const before = "# mine\nmcp_servers: {two: {command: x}}\n"
+	w.configure(strings.TrimSuffix(before, "\n"))
 
-	text := run("plugins", "import", "mcp.json", "two", "--print", "--yes").exits(exit.Done).prints("two:", "command: ").stdout
-	if strings.Contains(text, "one") || !strings.Contains(text, "two.echo: {safety: safe") {
+	text := w.run("plugins", "import", "mcp.json", "two").exits(exit.Done).prints("  two:\n    command: ").says("the configuration has a server two already").stdout
+	if strings.Contains(text, "one") {
 		t.Errorf("it prints\n%s", text)
 	}
-	o := run("plugins", "import", "mcp.json", "--yes").exits(exit.Done)
-	o.says("bad is left out", "set API_TOKEN", "dies", "its tools are not known", "read-only").prints("servers written to ", ": 3", "are pinned in")
-	content := require.Must(os.ReadFile(file))(t) //nolint:gosec // of the test
-	for _, want := range []string{
-		"# mine\n", "    # below\n    one.pid: {approval: ask}\n", "log_level: error # c\n", "one.echo: {safety: safe, idempotent: true}",
-		"two.echo: {safety: safe", `API_TOKEN: "${API_TOKEN}"`, "LEVEL: debug",
-	} {
-		if !strings.Contains(string(content), want) {
-			t.Errorf("the file does not have %q:\n%s", want, content)
-		}
+	o := w.run("plugins", "import", "mcp.json").exits(exit.Done).says("bad is left out", "set API_TOKEN").
+		prints("mcp_servers:\n", `API_TOKEN: "${API_TOKEN}"`, "LEVEL: debug", mark)
+	j := w.run("plugins", "import", "mcp.json", "--json").exits(exit.Done)
+	var report importReport
+	j.json(&report)
+	equal(t, "the text", report.Text, o.stdout)
+	if strings.Contains(o.stdout+o.stderr+j.stdout+j.stderr, secret) {
+		t.Errorf("a secret was copied:\n%s%s", o.stdout, o.stderr)
 	}
-	if strings.Contains(string(content)+o.stdout+o.stderr, secret) {
-		t.Errorf("a secret was copied:\n%s%s%s", content, o.stdout, o.stderr)
+	w.run("plugins", "import", "mcp.json", "three").exits(exit.BadUsage).says("no server three", "it has ")
+	equal(t, "the configuration", string(require.Must(os.ReadFile(w.config()))(t)), before)
+	if _, err := os.Stat(mark); err == nil {
+		t.Error("an import started a server")
 	}
-	run("config", "check", file).exits(exit.Done)
-	run("call", "one.echo", `{"text":"x"}`).exits(exit.Unavailable).says("API_TOKEN is not set")
-	w.env = append(w.env, "API_TOKEN="+secret)
-	run("call", "one.echo", `{"text":"hi"}`).exits(exit.Done).prints("hi") // its level was accepted
-	run("call", "one.pid", "{}").exits(exit.Refused)                       // the operator's own word stays
-	run("call", "play.echo").exits(exit.Done)                              // the plugins are pinned too
-	w.write("about", "Says what it is told. And sends it away.")
-	run("call", "one.pid", "{}", "--yes").exits(exit.Unavailable).says("toolhost.lock")
 
-	run("plugins", "import", "mcp.json", "two").exits(exit.BadUsage).says("has it already", "--force")
-	run("plugins", "import", "mcp.json", "two", "--force", "--yes").exits(exit.Done)
-	run("plugins", "import", "mcp.json", "three").exits(exit.BadUsage).says("no server three")
-	w.write("flow.yaml", "mcp_servers: {a: {command: b}}\n")
-	w.run("plugins", "import", "mcp.json", "two", "--yes", "--config", filepath.Join(w.root, "flow.yaml")).exits(exit.BadUsage).says("--print")
+	// What it prints is configuration.
+	w.write("printed.yaml", o.stdout)
+	w.env = append(w.env, "API_TOKEN="+secret)
+	w.run("call", "one.echo", `{"text":"hi"}`, "--yes", "--config", filepath.Join(w.root, "printed.yaml")).exits(exit.Done).prints("hi")
 }
 
 // doctor names the servers that cannot start, and starts none.

@@ -70,8 +70,8 @@ func TestPluginFileThatIsNone(t *testing.T) {
 		{"none", 2, []string{"there is no file " + filepath.Join(w.root, "none"), "build the plugin"}},
 		{".", 2, []string{"is a directory", "--plugin-dir"}},
 		{"text", 6, []string{"cannot be a plugin: not executable", "chmod +x"}},
-		{"chatty", 6, []string{`printed "hello" to standard output before its handshake`, "plugin verify"}},
-		{"quitter", 6, []string{"plugin quitter did not start", "no license", "plugin verify"}},
+		{"chatty", 6, []string{`printed "hello" to standard output before its handshake`, "dev verify"}},
+		{"quitter", 6, []string{"plugin quitter did not start", "no license", "dev verify"}},
 		{"open/player", 6, []string{"others may write to " + open, "chmod go-w"}},
 		{"/dev/null", 2, []string{"is not a regular file"}},
 	} {

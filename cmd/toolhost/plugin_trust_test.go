@@ -52,7 +52,7 @@ func TestPluginTrust(t *testing.T) {
 	w.run("plugins", "show", "buffer").exits(0).prints("it is not signed")
 	doctor := w.run("doctor").prints("plugin buffer does not run: it is not signed", "1 of 2 plugins are signed")
 	equal(t, "the status of doctor", doctor.status, 1)
-	w.bare("config", "show").exits(0).prints(`"required": true`, made.Public)
+	w.bare("config").exits(0).prints(`"required": true`, made.Public)
 	w.bare("trust", "trust.yaml", "--yes").exits(0).prints("trusts the publisher acme ("+made.Public+") for the plugins fs", "runs only plugins that a publisher")
 	w.write("bad.yaml", "trust:\n  required: true\n  publishers:\n    acme:\n      plugins: [fs]\n")
 	w.bare("config", "check", "bad.yaml").exits(1).prints("trust.publishers.acme: ", "it has no keys")

@@ -86,7 +86,7 @@ func TestShowSandboxLevel(t *testing.T) {
 	}
 }
 
-// mcp show has it for servers that are programs.
+// plugins show has it for servers that are programs.
 func TestShowSandboxOfServer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -24,10 +24,7 @@ Exit status:
   4  invalid arguments
   5  refused (permission, approval, rate, size)
   6  plugin unavailable, crashed or sent an invalid answer
-  7  deadline exceeded or canceled
-
-With --json, standard output has JSON only. If a command fails, that is an object
-with the member error, which has code, message and hint.`
+  7  deadline exceeded or canceled`
 
 // subcommand is a command below the root.
 type subcommand struct {

@@ -27,7 +27,7 @@ const page = `<!-- Made by make generate from the Go types of toolhost.yaml. -->
 ` + whole + `
 
 ` + "`toolhost config init` writes a file with every setting commented out, `config check` finds mistakes,\n" +
-	"`config show` prints what is in force, and `config schema` prints the JSON Schema.\n" +
+	"`config` prints what is in force, `config explain KEY` what a key means, and `config explain --json` the JSON Schema.\n" +
 	"[Configure the host](../how-to/configure.md) says how the file is found and trusted.\n" + head
 
 const head = "\n| key | value | default | meaning |\n|---|---|---|---|\n"

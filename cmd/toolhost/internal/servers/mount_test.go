@@ -9,11 +9,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/internal/test/require"
-	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // Every setting of a server does something: it changes how the server is reached or run, and so

@@ -113,9 +113,8 @@ func TestSchemaUsage(t *testing.T) {
 		says []string
 	}{
 		{[]string{"tools", "--for", "yaml"}, []string{`unknown format "yaml"`, "use openai, openai-responses, anthropic, gemini or mcp"}},
-		{[]string{"schema"}, []string{"toolhost schema needs --for", "the formats are openai, openai-responses, anthropic, gemini, mcp"}},
+		{[]string{"tools", "--strict"}, []string{"--strict has no effect without --for", "the formats are openai, openai-responses, anthropic, gemini, mcp"}},
 		{[]string{"tools", "--for", "mcp", "--max-safety", "none"}, []string{`unknown safety level "none"`}},
-		{[]string{"schema", "openai"}, []string{`toolhost schema takes no arguments, not "openai"`}},
 	} {
 		o := w.bare(c.args...).exits(2).says(c.says...)
 		equal(t, "standard output", o.stdout, "")
@@ -130,7 +129,7 @@ func TestSchemaComplete(t *testing.T) {
 		"--max-safety": "safe\ncautious\ndangerous\n",
 		"--category":   "destructive\nfilesystem\n",
 	} {
-		w.bare("__complete", "--plugin-dir", w.plugins, "schema", flag, "").exits(0).prints(want)
+		w.bare("__complete", "--plugin-dir", w.plugins, "tools", flag, "").exits(0).prints(want)
 	}
 }
 
