@@ -78,7 +78,7 @@ func helpOf(cmd *cobra.Command) string {
 		fmt.Fprintf(&b, "  %s\n", cmd.UseLine())
 	}
 	if cmd.HasAvailableSubCommands() {
-		fmt.Fprintf(&b, "  %s COMMAND\n", cmd.CommandPath())
+		fmt.Fprintf(&b, "  %s COMMAND [--help]\n", cmd.CommandPath())
 		writeCommands(&b, cmd)
 	}
 	if cmd.HasExample() {
@@ -96,9 +96,6 @@ func helpOf(cmd *cobra.Command) string {
 	}
 	if cmd.HasParent() {
 		fmt.Fprintf(&b, "\nFlags of all commands, see %s --help:\n%s\n", cmd.Root().Name(), flagNames(everywhere))
-	}
-	if cmd.HasAvailableSubCommands() {
-		fmt.Fprintf(&b, "\n%s\n", output.Fill(cmd.CommandPath()+" COMMAND --help shows the help of a command.", helpWidth))
 	}
 	return b.String()
 }

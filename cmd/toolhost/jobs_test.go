@@ -132,7 +132,7 @@ func TestCalls(t *testing.T) {
 	b.run("jobs", "show", id).exits(0).prints("at-most-once", "running", "the last on hub")
 	b.run("jobs", "show", id, "--wait", "--timeout", "100ms").exits(7).says("goes on", "toolhost jobs show "+id)
 	b.run("call", "play.run", work.call(), "--timeout", "300ms").exits(7).says("in the queue: toolhost jobs show", "goes on")
-	b.bare("__complete", "--plugin-dir", b.plugins, "jobs", "show", "", "--wait").exits(0).prints(id + "\tplay.run running")
+	b.bare("__complete", "--plugin-dir", b.plugins, "jobs", "show", "").exits(0).prints(id + "\tplay.run running")
 	b.run("status").exits(0).prints("run here")
 	hub.run("status").exits(0).prints("2 run here")
 	hub.run("doctor").prints("durable calls can be made")

@@ -24,7 +24,7 @@ REF is one of
 
   oci://HOST/REPOSITORY[:TAG]        a registry; without a tag the newest
   https://HOST/PATH/NAME.tar         a package on a web server
-  https://HOST/PATH/index.json#NAME  a mirror that toolhost plugins install --download wrote
+  https://HOST/PATH/index.json#NAME  a directory that --download wrote
   FILE.tar, DIRECTORY#NAME           the same on a disk
 
 and any of them may end in @sha256:DIGEST, which is that of the package. Credentials for registries

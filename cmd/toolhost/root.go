@@ -16,15 +16,9 @@ import (
 const aboutToolhost = `toolhost runs plugins that serve tools for agents. Each plugin is a process of its
 own, so a plugin that crashes, hangs or lies takes nothing else down.
 
-Exit status:
-  0  done
-  1  the tool reported a failure, or a check found one
-  2  usage: the command line or the configuration is wrong
-  3  unknown tool
-  4  invalid arguments
-  5  refused (permission, approval, rate, size)
-  6  plugin unavailable, crashed or sent an invalid answer
-  7  deadline exceeded or canceled`
+Exit status: 0 done; 1 the tool reported a failure, or a check found one; 2 the command line or the
+configuration is wrong; 3 unknown tool; 4 invalid arguments; 5 refused (permission, approval, rate, size);
+6 plugin unavailable, crashed or sent an invalid answer; 7 deadline exceeded or canceled.`
 
 // subcommand is a command below the root.
 type subcommand struct {

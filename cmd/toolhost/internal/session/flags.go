@@ -57,15 +57,13 @@ func (f *Flags) Bind(root *cobra.Command) {
 	f.set = flags
 	flags.StringVar(&f.Config, "config", "", "configuration `FILE` (default $"+ConfigVariable+
 		", else a trusted "+DefaultConfig+" here)")
-	flags.StringArrayVar(&f.PluginDirs, "plugin-dir", nil, "`DIR` of plugins; may be repeated (default $"+
-		PluginDirVariable+", else those next to this program and the user's)")
-	flags.StringArrayVar(&f.MCPConfigs, "mcp-config", nil, "mount the MCP servers of another client's `FILE`; may be repeated")
+	flags.StringArrayVar(&f.PluginDirs, "plugin-dir", nil, "`DIR` of plugins (default $"+PluginDirVariable+", else installed ones)")
+	flags.StringArrayVar(&f.MCPConfigs, "mcp-config", nil, "mount the MCP servers of another client's `FILE`")
 	flags.StringVar(&f.Root, "root", ".", "workspace `DIR` that plugins work on")
-	flags.BoolVar(&f.JSON, "json", false, "print JSON only, also of a failure (error)")
-	flags.StringVar(&f.LogLevel, "log-level", "warn", "lowest `LEVEL` to log on standard error: "+strings.Join(logLevels, ", "))
-	flags.StringVar(&f.Socket, "socket", "", "`FILE` of the daemon's socket, or "+Off+" (default $"+SocketVariable+
-		", else in the user's runtime directory)")
-	flags.BoolVar(&f.NoDaemon, "no-daemon", false, "work without the daemon, even if one is running")
+	flags.BoolVar(&f.JSON, "json", false, "print JSON on standard output")
+	flags.StringVar(&f.LogLevel, "log-level", "warn", "lowest `LEVEL` to log: "+strings.Join(logLevels, ", "))
+	flags.StringVar(&f.Socket, "socket", "", "the daemon's socket `FILE`, or "+Off+" (default $"+SocketVariable+")")
+	flags.BoolVar(&f.NoDaemon, "no-daemon", false, "work without the daemon")
 	// The following only fail for a flag that does not exist.
 	_ = root.MarkPersistentFlagFilename("config", "yaml", "yml")
 	_ = root.MarkPersistentFlagDirname("plugin-dir")
