@@ -98,7 +98,7 @@ contract: ## that buf finds what would break plugins of earlier releases
 conformance: ## MCP's conformance suite, and others' servers and clients; needs npm
 	modules=$$(.ci/npm) && TOOLHOST_NODE_MODULES=$$modules $(GOTESTSUM) --rerun-fails-report=bin/flaky-conformance --packages ./internal/test/conformance -- -count=1 -vet=off -timeout 10m
 
-languages: ## what plugin new writes in Go, Python and Node; needs npm, protoc and Debian's python3-grpcio
+languages: ## what dev new writes in Go, Python and Node; needs npm, protoc and Debian's python3-grpcio
 	modules=$$(.ci/npm examples/plugins/node) && TOOLHOST_NODE_MODULES=$$modules go test -count=1 -vet=off -timeout 10m ./internal/test/languages
 
 soak: ## 64 callers while plugins are killed 1,000 times; DURATION=1m for as long as that

@@ -242,7 +242,7 @@ func startServedOverHTTP(ctx context.Context, b *bench) (*variant, error) {
 	if err != nil {
 		return nil, err
 	}
-	token, err := b.toolhost("token", "new", "bench").Output()
+	token, err := b.toolhost("tokens", "new", "bench").Output()
 	if err != nil {
 		return nil, err
 	}

@@ -132,7 +132,7 @@ func Main(tools ...tool.Tool) { Plugin{Tools: tools}.Main() }
 // what was printed there before; it takes 64 lines of at most 64 KiB.
 //
 // With TOOLHOST_DEBUG=1 in the environment and no host, as in a debugger, it prints a line to export,
-// TOOLHOST_REATTACH, with which toolhost plugin dev uses this process. It serves until it is
+// TOOLHOST_REATTACH, with which toolhost dev run uses this process. It serves until it is
 // interrupted. Hosts come and go, each of them configures the plugin, and output stays as it is.
 func (p Plugin) Main() {
 	if err := p.serve(); err != nil {

@@ -14,12 +14,12 @@ import (
 // administration are the commands that are on record, as they change what may run, be called or come in. What
 // a command has a daemon do (reload, stop, restart a plugin, answer a question), the daemon records.
 var administration = []string{
-	"token new", "token revoke", "trust", "config init", "sync", "mcp import", "mcp login", "mcp logout",
+	"tokens new", "tokens revoke", "trust", "config init", "plugins login",
 	"plugins install", "plugins remove", "plugins upgrade", "plugins rollback", "plugins enable", "plugins disable", "plugins lock",
 }
 
 // looks are the flags with which such a command changes nothing.
-var looks = []string{"check", "list", "print"}
+var looks = []string{"check", "list", "download"}
 
 // recordAdministration has these commands put on record what they did, or did not: also what was refused.
 func recordAdministration(s *session.Session, root *cobra.Command) {
@@ -49,7 +49,7 @@ func objectOf(cmd *cobra.Command, args []string) (object string, acts bool) {
 			return
 		}
 		for _, name := range looks {
-			acts = acts && (f.Name != name || f.Value.String() != "true")
+			acts = acts && (f.Name != name || f.Value.String() == "false")
 		}
 		if f.Value.Type() == "bool" {
 			args = append(args, "--"+f.Name)

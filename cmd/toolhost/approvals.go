@@ -31,9 +31,8 @@ A question waits for approvals.timeout (5m). It is denied when the daemon ends,
 and withdrawn when its caller gives up. Only the user who runs the daemon, and
 root, can answer; the first answer counts, and the audit log has who gave it.
 
-The daemon is the one on the socket (--socket), whatever its root. Without a
-subcommand this lists the questions; with --follow it shows each that comes, in
-full, and how it ends. On a terminal it asks you: y approves, n denies, and what
+The daemon is the one on the socket (--socket), whatever its root. With
+--follow each question that comes is shown in full, and how it ends. On a terminal it asks you: y approves, n denies, and what
 you type after n is the reason; a line with nothing leaves the question to others.`
 
 func newApprovalsCommand(s *session.Session) *cobra.Command {
@@ -54,16 +53,12 @@ func newApprovalsCommand(s *session.Session) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "show each question that comes, and how it ends, until interrupted")
-	list := &cobra.Command{
-		Use: "list", Short: "Show the questions that wait", Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return listApprovals(cmd.Context(), s) },
-	}
 	show := &cobra.Command{
-		Use: "show ID", Short: "Show a question in full, with what the call would do",
+		Use: "show ID", Short: "Show a question in full, with what the call would do", Example: "  toolhost approvals show k3v9x2mq",
 		RunE: func(cmd *cobra.Command, args []string) error { return showApproval(cmd.Context(), s, args[0]) },
 	}
 	approve := &cobra.Command{
-		Use: "approve ID", Short: "Let the call run, as the question shows it",
+		Use: "approve ID", Short: "Let the call run, as the question shows it", Example: "  toolhost approvals approve k3v9x2mq",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return answerApproval(cmd.Context(), s, args[0], policy.Decision{Verdict: policy.Allow})
 		},
@@ -71,6 +66,7 @@ func newApprovalsCommand(s *session.Session) *cobra.Command {
 	var reason string
 	deny := &cobra.Command{
 		Use: "deny ID", Short: "Refuse the call; the caller is told the reason",
+		Example: `  toolhost approvals deny k3v9x2mq --reason "use the staging database"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return answerApproval(cmd.Context(), s, args[0], policy.Decision{Verdict: policy.Deny, Reason: reason})
 		},
@@ -79,7 +75,7 @@ func newApprovalsCommand(s *session.Session) *cobra.Command {
 	for _, one := range []*cobra.Command{show, approve, deny} {
 		one.Args, one.ValidArgsFunction = oneName("a question"), completeApprovals(s)
 	}
-	cmd.AddCommand(list, show, approve, deny)
+	cmd.AddCommand(show, approve, deny)
 	return cmd
 }
 
@@ -101,20 +97,14 @@ func listApprovals(ctx context.Context, s *session.Session) error {
 	if err != nil {
 		return err
 	}
-	if s.Flags.JSON {
-		return s.Out.JSON(all)
-	}
-	if len(all) == 0 {
-		s.Err.Printf("no questions wait\n")
-		return nil
-	}
-	rows := output.Table{{"ID", "TOOL", "CALLER", "FROM", "AGE", "LEFT", "ARGUMENTS"}}
-	for _, q := range all {
-		rows.Add(q.ID, printable(q.Tool), output.OrDash(printable(q.Caller)), output.OrDash(printable(q.Client)),
-			age(q.Since, time.Now()), output.OrDash(left(q, time.Now())), printable(argumentsOf(q)))
-	}
-	s.Out.Table(rows)
-	return nil
+	return printed[approval.Question]{
+		all: all, none: "no questions wait", columns: "ID|TOOL|CALLER|FROM|AGE|LEFT|ARGUMENTS", row: func(q approval.Question) []string {
+			return []string{
+				q.ID, printable(q.Tool), output.OrDash(printable(q.Caller)), output.OrDash(printable(q.Client)),
+				age(q.Since, time.Now()), output.OrDash(left(q, time.Now())), printable(argumentsOf(q)),
+			}
+		},
+	}.print(s)
 }
 
 func printable(s string) string { return sanitize.Line(s, 0) }

@@ -101,7 +101,7 @@ func TestApprovalsByTheClient(t *testing.T) {
 					}
 				}
 				_ = c.Close()
-				o := w.run("audit", "search", "--via", "mcp", "--client", "codex", "--json").exits(0).
+				o := w.run("audit", "--via", "mcp", "--client", "codex", "--json").exits(0).
 					prints(want.record, `"caller":"mcp","via":"mcp","client":"codex 1.2"`)
 				if action == "" && strings.Contains(o.stdout, `"approver"`) {
 					t.Errorf("someone is on record who was not asked: %s", o.stdout)
@@ -204,7 +204,7 @@ func TestApprovalsOverHTTP(t *testing.T) {
 			t.Errorf("a call ran, and was not approved: %s", a.text)
 		}
 	}
-	o := w.run("audit", "search", "--caller", "agent", "--code", "approval_denied", "--json").exits(0)
+	o := w.run("audit", "--caller", "agent", "--code", "approval_denied", "--json").exits(0)
 	if n := strings.Count(o.stdout, `"approver":"end of the daemon"`); n != approval.MaxCaller {
 		t.Errorf("%d of %d denials are on record:\n%s", n, approval.MaxCaller, o.stdout)
 	}

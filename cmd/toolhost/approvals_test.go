@@ -70,7 +70,7 @@ func TestApprovals(t *testing.T) {
 	w.run("approvals", "approve", q.ID).exits(0).prints("approved " + q.ID)
 	w.run("approvals", "deny", q.ID).exits(exit.Failed).says("was approved by process ", "ago")
 	(<-u.ended).exits(0).prints("one")
-	w.run("audit", "search", "--tool", "play.danger", "--json").exits(0).
+	w.run("audit", "--tool", "play.danger", "--json").exits(0).
 		prints(`"decision":"approved"`, `"approver":"process `, fmt.Sprintf(" of user %d, ", os.Geteuid()))
 
 	u, q = w.queued("call", "play.danger", "--arg", "text=two", "--json")
@@ -124,7 +124,7 @@ func TestApprovalsThatEnd(t *testing.T) {
 	(<-u.ended).exits(exit.Refused).says("the daemon ended before the operator answered")
 	w.run("approvals").exits(exit.Unavailable).says("no daemon is running")
 	w.run("call", "play.danger", "--arg", "text=x").exits(exit.Refused).says("no daemon runs that could keep the question", "toolhost serve")
-	w.run("audit", "search", "--tool", "play.danger", "--json").exits(0).
+	w.run("audit", "--tool", "play.danger", "--json").exits(0).
 		prints(`"approver":"timeout"`, `"approver":"change of the tool"`, `"approver":"end of the daemon"`)
 }
 

@@ -79,7 +79,7 @@ func TestQuestionOnATerminal(t *testing.T) {
 				if status == exit.Refused {
 					o.says("Approval denied for tool: play.danger", "said no")
 				}
-				record := w.run("audit", "search", "--tool", "play.danger", "--json").exits(0)
+				record := w.run("audit", "--tool", "play.danger", "--json").exits(0)
 				if by == "alone" {
 					record.prints(`"approver":"terminal"`)
 				} else { // what it asked is not the daemon's to know
@@ -104,7 +104,7 @@ func TestNoQuestionAboutWhatWouldFail(t *testing.T) {
 			w.write("file", "as it is")
 			a := w.ask(append([]string{"call", "fs.edit", `{"path":"file","original":"as it was","modified":"x"}`}, grant...)...)
 			a.answer("").exits(exit.Failed).says("file does not contain original")
-			record := w.run("audit", "search", "--tool", "fs.edit", "--json").exits(0).prints(`"code":"tool_failed"`)
+			record := w.run("audit", "--tool", "fs.edit", "--json").exits(0).prints(`"code":"tool_failed"`)
 			if strings.Contains(record.stdout, `"decision"`) || strings.Contains(record.stdout, `"approver"`) {
 				t.Errorf("the record is %s", record.stdout)
 			}
@@ -152,7 +152,7 @@ func TestQuestionWithoutAnswer(t *testing.T) {
 				}
 			}
 			a.answer("").exits(exit.Refused).says("there was no answer within 1s", "approvals.timeout")
-			w.run("audit", "search", "--tool", "play.danger", "--json").exits(0).prints(`"approver":"timeout"`)
+			w.run("audit", "--tool", "play.danger", "--json").exits(0).prints(`"approver":"timeout"`)
 		})
 	}
 }

@@ -55,7 +55,7 @@ func TestTerminalOfAnMCPServer(t *testing.T) {
 			(<-one).has(t, false)
 			(<-other).has(t, true, "Approval denied for tool: play_danger: the person at the terminal said no")
 			_ = c.Close()
-			w.run("audit", "search", "--via", "mcp", "--client", "codex", "--json").exits(0).
+			w.run("audit", "--via", "mcp", "--client", "codex", "--json").exits(0).
 				prints(`"decision":"approved","approver":"terminal"`, `"decision":"denied","approver":"terminal"`)
 		})
 	}
@@ -68,7 +68,7 @@ func TestTerminalWithoutAPerson(t *testing.T) {
 	record := func(w *world, c *mcp.ClientSession) outcome {
 		w.t.Helper()
 		_ = c.Close()
-		return w.run("audit", "search", "--client", "codex", "--json").exits(0)
+		return w.run("audit", "--client", "codex", "--json").exits(0)
 	}
 	t.Run("away", func(t *testing.T) {
 		t.Parallel()

@@ -1,29 +1,192 @@
 package main
 
 import (
-	"github.com/spf13/cobra"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/host/audit"
+	"github.com/toolhost/toolhost/internal/errorcode"
+	"github.com/toolhost/toolhost/internal/suggest"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-func newAuditCommand(s *session.Session) *cobra.Command {
-	log := &auditFile{s: s}
-	tail := auditTail{log: log}
-	cmd := &cobra.Command{
-		Use:   "audit",
-		Short: "Read the audit log of calls and administration",
-		Long: `Read the audit log of calls: who called which tool, who approved the call, and how it
-ended.
+// auditCommand is toolhost audit.
+type auditCommand struct {
+	log                      *auditFile
+	filter                   audit.Filter
+	lines                    int
+	code, since, until, kind string
+}
 
-Without a subcommand this shows the newest lines, as audit tail does. A cautious or
-dangerous call has a line when it begins and one when it ends, any other call one when
-it ends. A change of what may run, be called or come in has a line of the event admin. "modified" marks a call whose arguments an approver has changed: --json shows
-what ran (input) and what was asked for (asked_input).`,
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return tail.run(cmd.Context()) },
+func newAuditCommand(s *session.Session) *cobra.Command {
+	c := auditCommand{log: &auditFile{s: s}}
+	cmd := &cobra.Command{
+		Use:   "audit [TEXT]",
+		Short: "Read, search and follow the log of calls and administration",
+		Long: `Show the lines of the audit log that match, the oldest first: who called which tool, who
+approved the call, and how it ended. Without a condition these are the newest 20.
+
+A line has to match every condition. TEXT is searched in names, arguments and messages,
+in upper or lower case. A cautious or dangerous call has a line when it begins and one when
+it ends, any other call one when it ends. A change of what may run, be called or come in has
+a line of the event admin. "modified" marks a call whose arguments an approver has changed:
+--json shows what ran (input) and what was asked for (asked_input).`,
+		Example: `  toolhost audit -f
+  toolhost audit --code permission_denied --since 24h
+  toolhost audit --tool fs.write --since 2026-01-31 notes.txt
+  toolhost audit --via mcp --client claude-code -n 10
+  toolhost audit --kind admin --since 24h
+  toolhost audit --unended`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return fmt.Errorf("%s takes one text, not %d words: put it in quotes", cmd.CommandPath(), len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			conditions := len(args) > 0
+			cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+				conditions = conditions || f.Changed && f.Name != "lines" && f.Name != "follow"
+			})
+			if len(args) > 0 {
+				c.filter.Text = args[0]
+			}
+			if !cmd.Flags().Changed("lines") && (!conditions || c.filter.Follow) {
+				c.lines = 20
+			}
+			return c.run(cmd.Context(), conditions, cmd.Flags().Changed("lines") && c.lines == 0)
+		},
 	}
-	cmd.PersistentFlags().StringVar(&log.file, "file", "", "log `FILE` to read "+auditDefault)
-	tail.bind(cmd)
-	cmd.AddCommand(newAuditTailCommand(log), newAuditSearchCommand(log), newAuditVerifyCommand(log))
+	c.bind(s, cmd)
+	cmd.AddCommand(newAuditVerifyCommand(c.log))
 	return cmd
+}
+
+func (c *auditCommand) bind(s *session.Session, cmd *cobra.Command) {
+	cmd.PersistentFlags().StringVar(&c.log.file, "file", "", "log `FILE` to read "+auditDefault)
+	flags := cmd.Flags()
+	flags.BoolVarP(&c.filter.Follow, "follow", "f", false, "then show each new line that matches, until interrupted")
+	flags.IntVarP(&c.lines, "lines", "n", 0, "only the newest `N` lines that match (default 20 without a condition and with -f, else all)")
+	flags.StringVar(&c.since, "since", "",
+		"only lines since this `TIME`, such as 2026-01-31 or 2026-01-31T12:00:00Z, or 24h for the last day")
+	flags.StringVar(&c.until, "until", "", "only lines until this `TIME`")
+	flags.StringVar(&c.filter.Tool, "tool", "", "only calls of the tool with this `NAME`")
+	flags.StringVar(&c.code, "code", "", "only calls that ended with this `CODE`, such as permission_denied, or ok for success")
+	flags.StringVar(&c.filter.Caller, "caller", "", "only calls of the caller with this `NAME`, such as cli")
+	flags.StringVar(&c.filter.Client, "client", "",
+		"only calls of the program with this `NAME`, or with a name that begins so, such as claude-code")
+	flags.StringVar(&c.filter.Account, "account", "",
+		"only calls that the host of a fleet with this `NAME` made for its callers")
+	flags.StringVar(&c.filter.Session, "session", "",
+		"only calls of the session with this `ID`, or with an ID that begins so")
+	flags.StringVar(&c.filter.Via, "via", "", "only calls that came in by this `WAY`, such as mcp")
+	flags.StringVar(&c.kind, "kind", "", "only lines of this `KIND`: call, or admin for what was changed, answered or came in")
+	flags.BoolVar(&c.filter.Unended, "unended", false,
+		"only calls that began and have no end line: in progress, or killed with their host")
+	completeFlag(s, cmd, "tool", toolNames)
+	_ = cmd.RegisterFlagCompletionFunc("code", cobra.FixedCompletions(auditCodes(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions([]string{"call", "admin"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("caller", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return callerNames(s), cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+// auditKinds are the events of each kind of lines.
+var auditKinds = map[string][]string{"": nil, "call": {audit.Begin, audit.Question, audit.End}, "admin": {audit.Admin}}
+
+// auditCodes returns the codes with which calls end.
+func auditCodes() []string {
+	all := []string{string(audit.CodeOK)}
+	for _, r := range errorcode.Table {
+		all = append(all, string(r.Code))
+	}
+	return all
+}
+
+// parse completes the filter.
+func (c *auditCommand) parse() (err error) {
+	if c.filter.Since, err = parseTime("--since", c.since); err != nil {
+		return err
+	}
+	if c.filter.Until, err = parseTime("--until", c.until); err != nil {
+		return err
+	}
+	if c.filter.Limit = c.lines; c.lines < 0 {
+		return exit.Usage(fmt.Sprintf("-n %d is below zero", c.lines), "give the number of lines to show")
+	}
+	if c.filter.Unended && (c.code != "" || c.filter.Follow) {
+		return exit.Usage("--unended excludes --code and --follow: a call that has not ended has no code, and no line to come", "leave one out")
+	}
+	events, ok := auditKinds[c.kind]
+	if c.filter.Events = events; !ok {
+		return exit.Usage(fmt.Sprintf("--kind %q is not a kind of lines", c.kind), "use call or admin")
+	}
+	if all := auditCodes(); c.code != "" && !slices.Contains(all, c.code) {
+		hint := "use " + strings.Join(all, ", ")
+		if near := suggest.Nearest(c.code, all, 3); len(near) > 0 {
+			hint = output.DidYouMean(near)
+		}
+		return exit.Usage(fmt.Sprintf("--code %q is not a code with which calls end", c.code), hint)
+	}
+	c.filter.Code = tool.Code(c.code)
+	return nil
+}
+
+// run shows lines. Conditions says that there are some, and onlyNew that none of those that are there is wanted.
+func (c *auditCommand) run(ctx context.Context, conditions, onlyNew bool) error {
+	if err := c.parse(); err != nil {
+		return err
+	}
+	path, err := c.log.path()
+	if err != nil {
+		return err
+	}
+	if onlyNew {
+		if !c.filter.Follow {
+			return nil
+		}
+		c.filter.Since = time.Now()
+	}
+	n, err := c.log.print(audit.Search(ctx, path, c.filter))
+	switch {
+	case c.filter.Follow:
+	case errors.Is(err, fs.ErrNotExist), err == nil && n == 0 && !conditions:
+		return c.log.empty(path, err != nil)
+	case err == nil && n == 0:
+		c.log.s.Err.Printf("no line matches\n")
+	}
+	return err
+}
+
+// timeLayouts are the accepted forms of a time. A time without a zone is local.
+var timeLayouts = []string{
+	time.RFC3339Nano, "2006-01-02T15:04:05", time.DateTime, "2006-01-02 15:04", "2006-01-02T15:04", time.DateOnly,
+}
+
+// parseTime parses the value of a flag: a time, or a duration before now. The zero time stands for no limit.
+func parseTime(flag, s string) (time.Time, error) {
+	if s == "" {
+		return time.Time{}, nil
+	}
+	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
+		return time.Now().Add(-d), nil
+	}
+	for _, layout := range timeLayouts {
+		if t, err := time.ParseInLocation(layout, s, time.Local); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, exit.Usage(fmt.Sprintf("%s %q is neither a time nor a duration", flag, s),
+		"use 2026-01-31, 2026-01-31T12:00:00Z or 24h")
 }

@@ -16,7 +16,7 @@ func TestAuditFollow(t *testing.T) {
 	w := newWorld(t)
 	path := filepath.Join(w.root, "audit.jsonl")
 	writeAudit(t, path, func(r *audit.Record) { r.Tool = "before" })
-	cmd := w.command("audit", "tail", "--follow", "--file", path)
+	cmd := w.command("audit", "--follow", "--file", path)
 	out := require.Must(cmd.StdoutPipe())(t)
 	require.NoError(t, cmd.Start())
 	lines := bufio.NewScanner(out)

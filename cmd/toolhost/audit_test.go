@@ -68,7 +68,7 @@ func TestAuditTail(t *testing.T) {
 		at(2) + "  end       fs.write                  cli       ABCDEFGH  ok                  1.5 ms\n",
 		at(3) + "  end       fs.read                   -         -         not_found           1.5 ms\n",
 	}
-	for _, line := range []string{"audit", "audit tail", "audit tail -n 4", "audit search"} {
+	for _, line := range []string{"audit", "audit list", "audit -n 4", "audit --since 1000000h"} {
 		o := w.bare(append(strings.Fields(line), "--file", path)...).exits(0)
 		equal(t, line, o.stdout, strings.Join(rows, ""))
 	}
@@ -87,32 +87,34 @@ func TestAuditSearch(t *testing.T) {
 	w := newWorld(t)
 	path := auditLog(t)
 	for line, want := range map[string]string{
-		"":                                      "c0 c1 c2 c3",
-		"--tool fs.write":                       "c1 c2",
-		"--caller cli":                          "c0 c1 c2",
-		"--session ABCDEFGH":                    "c0 c1 c2",
-		"--code ok":                             "c0 c2",
-		"--code not_found":                      "c3",
-		"--limit 1":                             "c3",
-		"--code ok --limit 1":                   "c2",
-		"NOTES.txt":                             "c2",
-		"reed":                                  "c3",
-		"--tool fs.write notes":                 "c2",
-		"--since 2026-10-11T12:30:02Z":          "c2 c3",
-		"--since 2026-10-11T12:30:02.5Z":        "c3",
-		"--since 2026-10-09":                    "c0 c1 c2 c3",
+		"":                               "c0 c1 c2 c3",
+		"--tool fs.write":                "c1 c2",
+		"--caller cli":                   "c0 c1 c2",
+		"--session ABCDEFGH":             "c0 c1 c2",
+		"--code ok":                      "c0 c2",
+		"--code not_found":               "c3",
+		"-n 1":                           "c3",
+		"--code ok -n 1":                 "c2",
+		"NOTES.txt":                      "c2",
+		"reed":                           "c3",
+		"--tool fs.write notes":          "c2",
+		"--since 2026-10-11T12:30:02Z":   "c2 c3",
+		"--since 2026-10-11T12:30:02.5Z": "c3",
+		"--since 2026-10-09":             "c0 c1 c2 c3",
+		"--until 2026-10-11T12:30:01Z":   "c0",
+		"--since 2026-10-11T12:30:01Z --until 2026-10-11T12:30:02.5Z": "c1 c2",
 		"--since 2026-10-13":                    "",
 		"--since " + "1s":                       "",
 		"--since 1000000h --tool fs.read ABCDE": "c0",
 	} {
-		o := w.bare(append([]string{"audit", "search", "--json", "--file", path}, strings.Fields(line)...)...).exits(0)
+		o := w.bare(append([]string{"audit", "--json", "--file", path}, strings.Fields(line)...)...).exits(0)
 		var got []string
 		for l := range strings.Lines(o.stdout) {
 			var e audit.Entry
 			require.NoError(t, json.Unmarshal([]byte(l), &e))
 			got = append(got, e.Call)
 		}
-		equal(t, "audit search "+line, strings.Join(got, " "), want)
+		equal(t, "audit "+line, strings.Join(got, " "), want)
 		if want == "" {
 			o.says("no line matches")
 		}
@@ -149,8 +151,8 @@ func TestAuditGarbage(t *testing.T) {
 	require.Must(f.WriteString("garbage\x1b[2J\n"))(t)
 	require.NoError(t, f.Close())
 	writeAudit(t, path, func(r *audit.Record) { r.Tool = "last" })
-	for _, command := range []string{"tail", "search"} {
-		o := w.bare("audit", command, "--file", path).exits(0).
+	for _, condition := range []string{"-n20", "--since=1000000h"} {
+		o := w.bare("audit", condition, "--file", path).exits(0).
 			says("warning: "+path+":5: edited: this is not a record", "toolhost audit verify").prints("not_found", "last")
 		if strings.Contains(o.stdout+o.stderr, "\x1b") {
 			t.Errorf("it prints control characters: %q", o.stdout+o.stderr)
@@ -165,14 +167,14 @@ func TestAuditNothing(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "none", "audit.jsonl")
 	empty := filepath.Join(t.TempDir(), "audit.jsonl")
 	writeAudit(t, empty)
-	for _, line := range []string{"audit", "audit tail", "audit verify", "audit tail --json"} {
+	for _, line := range []string{"audit", "audit verify", "audit --json"} {
 		o := w.bare(append(strings.Fields(line), "--file", empty)...).exits(0).says("no calls are recorded yet in " + empty)
 		equal(t, line, o.stdout, "")
 	}
 	var r audit.Report
 	w.bare("audit", "verify", "--json", "--file", empty).exits(0).json(&r)
 	equal(t, "the report", r.Whole(), true)
-	for _, line := range []string{"audit", "audit tail", "audit search", "audit verify"} {
+	for _, line := range []string{"audit", "audit --code ok", "audit verify"} {
 		w.bare(append(strings.Fields(line), "--file", missing)...).exits(1).says("there is no audit log "+missing, "name another with --file")
 	}
 }
@@ -200,7 +202,7 @@ func TestAuditGone(t *testing.T) {
 	require.NoError(t, os.Truncate(path, 0))
 	w.run("audit", "verify").exits(1).says("was removed or emptied: it had 2 lines", "restore it from a copy")
 	require.NoError(t, os.Remove(path))
-	for _, line := range []string{"audit verify", "audit", "audit search"} {
+	for _, line := range []string{"audit verify", "audit", "audit text"} {
 		o = w.run(strings.Fields(line)...).exits(1).says("was removed or emptied: it had 2 lines", "if you removed it yourself, remove ")
 	}
 	w.run("call", "play.echo").exits(0).says("has lost lines at its end, and continues after line 2")
@@ -254,11 +256,11 @@ func TestAuditUnended(t *testing.T) {
 		func(r *audit.Record) { r.Event, r.Call = audit.Begin, "killed" },
 		func(r *audit.Record) { r.Call = "c0" },
 	)
-	o := w.bare("audit", "search", "--unended", "--json", "--file", path).exits(0).prints(`"call":"killed"`)
+	o := w.bare("audit", "--unended", "--json", "--file", path).exits(0).prints(`"call":"killed"`)
 	equal(t, "the number of calls", strings.Count(o.stdout, "\n"), 1)
-	w.bare("audit", "search", "--unended", "--caller", "bob", "--file", path).exits(0).says("no line matches")
-	w.bare("audit", "search", "--unended", "--code", "ok", "--file", path).exits(2).says("exclude each other")
-	w.bare("audit", "verify", "--file", path).exits(0).prints("1 call began and did not end: see toolhost audit search --unended")
+	w.bare("audit", "--unended", "--caller", "bob", "--file", path).exits(0).says("no line matches")
+	w.bare("audit", "--unended", "--code", "ok", "--file", path).exits(2).says("--unended excludes")
+	w.bare("audit", "verify", "--file", path).exits(0).prints("1 call began and did not end: see toolhost audit --unended")
 }
 
 func TestAuditUsage(t *testing.T) {
@@ -266,19 +268,17 @@ func TestAuditUsage(t *testing.T) {
 	w := newWorld(t)
 	dir := t.TempDir()
 	for line, text := range map[string]string{
-		"audit -n -1":               "-n -1 is below zero",
-		"audit -n many":             "see toolhost audit --help",
-		"audit tial":                "did you mean tail?",
-		"audit tail x":              `takes no arguments, not "x"`,
-		"audit search a b":          "takes one text, not 2 words",
-		"audit search --limit -1":   "--limit -1 is below zero",
-		"audit search --since soon": `--since "soon" is neither a time nor a duration`,
-		"audit search --since -1h":  "neither a time nor a duration",
-		"audit verify --follow":     "unknown flag",
+		"audit -n -1":              "-n -1 is below zero",
+		"audit -n many":            "see toolhost audit --help",
+		"audit a b":                "takes one text, not 2 words",
+		"audit --since soon":       `--since "soon" is neither a time nor a duration`,
+		"audit --until -1h":        "neither a time nor a duration",
+		"audit --unended --follow": "--unended excludes",
+		"audit verify --follow":    "unknown flag",
 	} {
 		w.bare(append(strings.Fields(line), "--file", filepath.Join(dir, "audit.jsonl"))...).exits(2).says(text)
 	}
-	for _, line := range []string{"audit", "audit search", "audit verify", "audit --follow"} {
+	for _, line := range []string{"audit", "audit text", "audit verify", "audit --follow"} {
 		w.bare(append(strings.Fields(line), "--file", dir)...).exits(1).says("the audit log " + dir + " cannot be read: it is a directory")
 	}
 }
@@ -302,10 +302,10 @@ func TestAdministrationIsOnRecord(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")
 	var made struct{ ID, Token string }
-	w.run("token", "new", "laptop", "--expires", "1h", "--json").exits(0).json(&made)
-	w.run("token", "list").exits(0)
-	w.run("token", "revoke", made.ID).exits(0)
-	w.run("token", "revoke", "nothing").exits(2)
+	w.run("tokens", "new", "laptop", "--expires", "1h", "--json").exits(0).json(&made)
+	w.run("tokens").exits(0)
+	w.run("tokens", "revoke", made.ID).exits(0)
+	w.run("tokens", "revoke", "nothing").exits(2)
 	w.found("tools: {play.echo: {rename: planted}}\n")
 	w.bare("trust").exits(5)
 	w.bare("trust", "--yes").exits(0)
@@ -323,7 +323,7 @@ func TestAdministrationIsOnRecord(t *testing.T) {
 	w.run("stop").exits(0)
 
 	var got []string
-	o := w.run("audit", "search", "--kind", "admin", "--json").exits(0)
+	o := w.run("audit", "--kind", "admin", "--json").exits(0)
 	for line := range strings.Lines(o.stdout) {
 		var e audit.Entry
 		require.NoError(t, json.Unmarshal([]byte(line), &e))
@@ -334,14 +334,14 @@ func TestAdministrationIsOnRecord(t *testing.T) {
 		got = append(got, strings.TrimSpace(fmt.Sprintf("%s %s: %s%s %s", e.Action, e.Object, who, strings.TrimRight(" "+e.Via, " "), e.Code)))
 	}
 	equal(t, "what is on record", strings.Join(got, "\n"), strings.Join([]string{
-		"token new laptop --expires=1h: cli true", "token revoke " + made.ID + ": cli true",
+		"tokens new laptop --expires=1h: cli true", "tokens revoke " + made.ID + ": cli true",
 		"trust : cli true approval_required", "trust --yes: cli true",
 		"plugins disable player: cli true", "plugins enable player: cli true", "plugins restart player: cli true socket",
 		"reload : cli true socket", "reload : - signal", "reload : cli true socket invalid_arguments", "stop : cli true socket",
 	}, "\n"))
-	w.run("audit", "search", "--kind", "admin", made.ID).exits(0).prints("token new laptop")
-	w.run("audit", "search", "--kind", "call").exits(0).prints("planted")
-	w.run("audit", "search", "--kind", "odd").exits(2).says("use call or admin")
+	w.run("audit", "--kind", "admin", made.ID).exits(0).prints("tokens new laptop")
+	w.run("audit", "--kind", "call").exits(0).prints("planted")
+	w.run("audit", "--kind", "odd").exits(2).says("use call or admin")
 	w.run("audit", "verify").exits(0)
 	if strings.Contains(o.stdout, made.Token) {
 		t.Error("the token is on record")
@@ -368,7 +368,7 @@ func TestAuditAcceptBreak(t *testing.T) {
 	w.run("audit", "verify", "--accept-break", "5").exits(0).prints("lines 3 to 4 are missing before this one; accepted", "whole up to line 5")
 	call(1)
 	w.run("audit", "verify").exits(0).prints("accepted", "whole up to line 6")
-	w.run("audit", "search", "--kind", "admin").exits(0).prints("audit accept-break 5")
+	w.run("audit", "--kind", "admin").exits(0).prints("audit accept-break 5")
 
 	text := require.Must(os.ReadFile(log))(t)
 	require.NoError(t, os.WriteFile(log, bytes.Replace(text, []byte("play.echo"), []byte("play.evil"), 1), 0o600))
@@ -381,8 +381,8 @@ func TestAuditAnchor(t *testing.T) {
 	w := newWorld(t, "player")
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
-	w.bare("plugin", "keygen", at("audit.key"), "--no-password").exits(0)
-	w.bare("plugin", "keygen", at("other.key"), "--no-password").exits(0)
+	w.bare("dev", "keygen", at("audit.key"), "--no-password").exits(0)
+	w.bare("dev", "keygen", at("other.key"), "--no-password").exits(0)
 	log := filepath.Join(w.state, "toolhost", "audit.jsonl")
 	w.run("call", "play.echo").exits(0)
 	sign := []string{"audit", "verify", "--sign", at("audit.key"), "--output", at("proof.json")}

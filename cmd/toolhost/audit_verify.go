@@ -40,7 +40,7 @@ Lines that were cut off at the end leave no trace in the log. The newest line is
 remembered in the state directory, so it is noticed if it is gone, or if the whole log
 is. Anyone who can write both can compute all hashes again. Against that, keep the hash
 of the newest line in another place, and look for it with --expect; or sign it with a key
-that you keep elsewhere (--sign, made with toolhost plugin keygen) and give others the two
+that you keep elsewhere (--sign, made with toolhost dev keygen) and give others the two
 files and the public key: --anchor shows them that a log still has that line.
 
 A break that you know of, such as where you restored the log from a copy, is accepted by

@@ -40,7 +40,7 @@ func TestCache(t *testing.T) {
 	}
 	equal(t, "the list", w.run("tools", "--json").exits(0).stdout, cold.stdout)
 	// The log tells of every start.
-	for _, args := range [][]string{{"tools"}, {"tools", "show", "fs.read"}, {"schema", "--for", "openai"}, {"plugins"}, {"call", "no.such"}} {
+	for _, args := range [][]string{{"tools"}, {"tools", "show", "fs.read"}, {"tools", "--for", "openai"}, {"plugins"}, {"call", "no.such"}} {
 		if o := w.run(append(args, "--log-level", "debug")...); strings.Contains(o.stderr, "plugin started") {
 			t.Errorf("%q starts a plugin:\n%s", args, o.stderr)
 		}

@@ -37,7 +37,9 @@ needs, field by field, on the terminal too; without one it gets no answer.
 
 A tool whose rule under nats.rules says durable waits in a queue for a host of the fleet. The ID
 of its call goes to standard error, or with --detach to standard output, and the command
-returns. The call goes on if you interrupt the command, or its time is over, see toolhost calls.
+returns. The call goes on if you interrupt the command, or its time is over, see toolhost jobs.
+
+With --on HOST, that host of the daemon's fleet runs the call, or the call fails.
 
 With --plugin FILE the tool is one of that executable, which need not be installed, and
 no other plugin is started. No daemon is used, and a lock counts only if the
@@ -78,11 +80,13 @@ func newCallCommand(s *session.Session) *cobra.Command {
 	c.bind(cmd)
 	s.Flags.BindPlugin(cmd)
 	cmd.Flags().StringVar(&c.session, "session", "",
-		"call in the session of the daemon with this `NAME`, begun if it is not there, see toolhost session")
+		"call in the session of the daemon with this `NAME`, begun if it is not there, see toolhost sessions")
 	completeFlag(s, cmd, "session", sessionNames)
+	cmd.Flags().StringVar(&c.on, "on", "", "the `HOST` of the daemon's fleet that is to run the call (default: any)")
+	_ = cmd.RegisterFlagCompletionFunc("on", completeHosts(s))
 	cmd.Flags().StringVar(&c.key, "idempotency-key", "",
 		"the `KEY` of this call, which its tool gets: a durable call with the same key is the same call")
-	cmd.Flags().BoolVar(&c.detach, "detach", false, "print the ID of a durable call once it is in the queue, and do not wait, see toolhost calls")
+	cmd.Flags().BoolVar(&c.detach, "detach", false, "print the ID of a durable call once it is in the queue, and do not wait, see toolhost jobs")
 	_ = cmd.RegisterFlagCompletionFunc("arg", func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		return c.complete(cmd.Context(), args, typed), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	})
@@ -98,7 +102,7 @@ func (c *callCommand) bind(cmd *cobra.Command) {
 	flags.DurationVar(&c.timeout, "timeout", 0,
 		"give up after this `DURATION`, such as 30s, not counting the start of plugins (default: the tool's own limit)")
 	flags.StringVar(&c.format, "for", "",
-		"the arguments are a model's that was given toolhost schema --for `FORMAT`")
+		"the arguments are a model's that was given toolhost tools --for `PROVIDER`")
 	_ = cmd.RegisterFlagCompletionFunc("for", cobra.FixedCompletions(formatNames(), cobra.ShellCompDirectiveNoFileComp))
 	bindAuditFlag(cmd, &c.audit)
 	completeFlag(c.s, cmd, "grant", capabilities)
@@ -263,7 +267,7 @@ func (c *callCommand) call(ctx context.Context, b session.Backend, r request) (a
 // tell says what the ID of a durable call is.
 func (c *callCommand) tell(id string) {
 	if !c.detach {
-		c.s.Notef("the call is in the queue: toolhost calls wait %s prints its result, too", id)
+		c.s.Notef("the call is in the queue: toolhost jobs show %s --wait prints its result, too", id)
 	}
 }
 

@@ -174,7 +174,7 @@ func TestCallResult(t *testing.T) {
 	w.run("call", "play.control", "--json").exits(0).prints(`"a\u001b[2Jb\u202ec"`).json(&out)
 	equal(t, "the text", out.Content, o.stdout)
 	w.run("call", "play.echo", "--arg", "text=\u009b2J\x7f", "--json").exits(0).prints(`\u009b2J\u007f`)
-	w.run("audit", "tail", "--json").exits(0).prints(`"input":{"text":"\u009b2J\u007f"}`)
+	w.run("audit", "--json").exits(0).prints(`"input":{"text":"\u009b2J\u007f"}`)
 }
 
 func TestPluginsDoNotReadStandardInput(t *testing.T) {

@@ -75,17 +75,17 @@ func TestCallsOfAnotherUser(t *testing.T) {
 		return strings.TrimSpace(w.as(uid, "call", "--detach", "play.run", work.call()).exits(0).stdout)
 	}
 	ours, theirs := detach(0), detach(uid)
-	w.as(0, "calls").exits(0).prints(ours, theirs, "visitor")
-	if o := w.as(uid, "calls").exits(0).prints(theirs); strings.Contains(o.stdout, ours) {
+	w.as(0, "jobs").exits(0).prints(ours, theirs, "visitor")
+	if o := w.as(uid, "jobs").exits(0).prints(theirs); strings.Contains(o.stdout, ours) {
 		t.Errorf("the visitor sees\n%s", o.stdout)
 	}
-	for _, words := range [][]string{{"show"}, {"wait"}, {"cancel"}} {
-		w.as(uid, append([]string{"calls"}, append(words, ours)...)...).exits(2).says("there is no durable call")
+	for _, words := range [][]string{{"show"}, {"show", "--wait"}, {"cancel"}} {
+		w.as(uid, append([]string{"jobs"}, append(words, ours)...)...).exits(2).says("there is no durable call")
 	}
-	w.as(uid, "calls", "cancel", theirs).exits(0).prints("canceled")
+	w.as(uid, "jobs", "cancel", theirs).exits(0).prints("canceled")
 	work.mayEnd()
-	w.as(0, "calls", "wait", ours).exits(0).prints("finished")
-	w.as(0, "calls", "show", theirs).exits(0).prints("canceled")
+	w.as(0, "jobs", "show", ours, "--wait").exits(0).prints("finished")
+	w.as(0, "jobs", "show", theirs).exits(0).prints("canceled")
 }
 
 // Another user, whom the configuration names, is a caller with grants, a rate and sessions of its
@@ -109,13 +109,13 @@ func TestCallerOfAnotherUser(t *testing.T) {
 		as(uid, words...).exits(5).says("the caller visitor may call tools, and not manage the daemon")
 	}
 	var list []control.SessionInfo
-	as(uid, "session", "list", "--json").exits(0).json(&list)
+	as(uid, "sessions", "--json").exits(0).json(&list)
 	if len(list) != 1 || list[0].Caller != "visitor" {
 		t.Errorf("the visitor sees the sessions %+v", list)
 	}
-	as(0, "session", "list").exits(0).prints("cli      work", "visitor  work")
-	as(uid, "session", "end", "work").exits(0)
-	as(uid, "session", "end", "work").exits(2)
+	as(0, "sessions").exits(0).prints("cli      work", "visitor  work")
+	as(uid, "sessions", "end", "work").exits(0)
+	as(uid, "sessions", "end", "work").exits(2)
 	as(0, "call", "--session", "work", "read_buffer").exits(0).prints("text")
 
 	passed, refused := 0, 0
@@ -129,7 +129,7 @@ func TestCallerOfAnotherUser(t *testing.T) {
 	}
 	equal(t, "the number of calls that passed", passed, 2)
 	as(0, "call", "read_file", "--arg", "path=a.txt").exits(0)
-	o := as(0, "audit", "search", "--caller", "visitor", "--json").exits(0)
+	o := as(0, "audit", "--caller", "visitor", "--json").exits(0)
 	for line := range strings.Lines(o.stdout) {
 		var e audit.Entry
 		if err := json.Unmarshal([]byte(line), &e); err != nil || e.Caller != "visitor" || e.Session == "" {

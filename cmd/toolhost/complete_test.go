@@ -20,12 +20,12 @@ func TestComplete(t *testing.T) {
 		{[]string{"call", "fs.edit", "--arg", "replace_all="}, []string{"replace_all=true\nreplace_all=false\n"}},
 		{[]string{"call", "fs.edot", "--arg", ""}, []string{":6\n"}},
 		{[]string{"plugins", "enable", ""}, []string{"fs\tidle\n"}},
-		{[]string{"audit", "search", "--code", ""}, []string{"ok\n", "permission_denied\n"}},
-		{[]string{"--config", w.root + "/callers.yaml", "audit", "search", "--caller", ""}, []string{"cli\nrobot\n"}},
+		{[]string{"audit", "--code", ""}, []string{"ok\n", "permission_denied\n"}},
+		{[]string{"--config", w.root + "/callers.yaml", "audit", "--caller", ""}, []string{"cli\nrobot\n"}},
 		{[]string{"tools", "--category", ""}, []string{"destructive\nfilesystem\nodd\n"}},
 		{[]string{"tools", "--max-safety", ""}, []string{"safe\ncautious\ndangerous\n"}},
-		{[]string{"mcp", "import", w.root + "/mcp.json", ""}, []string{"one\ntwo\n:4\n"}},
-		{[]string{"mcp", "import", w.root + "/mcp.json", "one", ""}, []string{"two\n:4\n"}},
+		{[]string{"plugins", "import", w.root + "/mcp.json", ""}, []string{"one\ntwo\n:4\n"}},
+		{[]string{"plugins", "import", w.root + "/mcp.json", "one", ""}, []string{"two\n:4\n"}},
 		{[]string{"--log-level", ""}, []string{"trace\ndebug\n"}},
 	} {
 		w.bare(append([]string{"__complete", "--plugin-dir", w.plugins}, c.words...)...).exits(0).prints(c.want...)

@@ -9,9 +9,10 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 )
 
-const aboutConfig = `Check, create and show the configuration file.
+const aboutConfig = `Show the settings of the configuration file, with all defaults, as JSON. Values of environment
+variables are hidden. References show the variable or file they refer to.
 
-The file is the argument, or else that of --config or ` + session.ConfigVariable + `, or else
+The file is the argument of a command below, or else that of --config or ` + session.ConfigVariable + `, or else
 ` + session.DefaultConfig + ` in the current directory, which other commands use once it is trusted
 (toolhost trust). Flags override the file, and the file overrides the environment.
 Without a file, the defaults hold. A file with a problem has no effect at all: commands
@@ -19,37 +20,12 @@ that need it exit with 2.`
 
 func newConfigCommand(s *session.Session) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "config",
-		Short: "Check, create and show the configuration file",
-		Long:  aboutConfig,
-		Args:  noArguments,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newConfigCheckCommand(s), newConfigInitCommand(s), newConfigSchemaCommand(s), newConfigShowCommand(s))
-	return cmd
-}
-
-func newConfigSchemaCommand(s *session.Session) *cobra.Command {
-	return &cobra.Command{
-		Use:   "schema",
-		Short: "Print the JSON Schema of the file, for editors",
-		Args:  noArguments,
+		Use:     "config",
+		Short:   "Show, check, create and explain the configuration file",
+		Long:    aboutConfig,
+		Example: "  toolhost config --config staging.yaml",
+		Args:    noArguments,
 		RunE: func(*cobra.Command, []string) error {
-			_, _ = s.Out.Write(config.Schema())
-			return nil
-		},
-	}
-}
-
-func newConfigShowCommand(s *session.Session) *cobra.Command {
-	return &cobra.Command{
-		Use:   "show [FILE]",
-		Short: "Show the settings of the file, with all defaults, as JSON",
-		Long: `Show the settings of the file, with all defaults, as JSON. Values of environment
-variables are hidden. References show the variable or file they refer to.`,
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			nameConfig(s, args)
 			c, err := shownConfig(s)
 			if err != nil {
 				return err
@@ -57,6 +33,8 @@ variables are hidden. References show the variable or file they refer to.`,
 			return s.Out.JSON(c)
 		},
 	}
+	cmd.AddCommand(newConfigCheckCommand(s), newConfigInitCommand(s), newConfigExplainCommand(s))
+	return cmd
 }
 
 // shownConfig reads the file to show it. The file need not be trusted.

@@ -21,8 +21,9 @@ import (
 func newConfigCheckCommand(s *session.Session) *cobra.Command {
 	var start bool
 	cmd := &cobra.Command{
-		Use:   "check [FILE]",
-		Short: "Find everything that is wrong with the configuration file",
+		Example: "  toolhost config check toolhost.yaml",
+		Use:     "check [FILE]",
+		Short:   "Find everything that is wrong with the configuration file",
 		Long: `Find everything that is wrong with the configuration file, with the lines. The
 directories, variables and files that it refers to must exist. Plugins are not started
 and need not exist.

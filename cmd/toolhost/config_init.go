@@ -18,8 +18,9 @@ import (
 func newConfigInitCommand(s *session.Session) *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
-		Use:   "init [FILE]",
-		Short: "Write a configuration file to start from",
+		Example: "  toolhost config init",
+		Use:     "init [FILE]",
+		Short:   "Write a configuration file to start from",
 		Long: `Write a configuration file to start from. It has every setting, explained and commented
 out, and changes nothing until you edit it. An existing file is kept, except with
 --force. The new file is trusted as it is. After you have edited it, run toolhost trust.`,

@@ -125,12 +125,12 @@ func TestConfigThatIsBad(t *testing.T) {
 		w.config() + ":3:5: plugins.player.enabeld: unknown key", "did you mean `enabled`?", "  3 | ", w.config() + ":4:16: ", "`soon` is not a time",
 	}
 	w.run("tools").exits(2).says(says...)
-	for _, args := range [][]string{{"plugins"}, {"call", "play.echo"}, {"schema", "--for", "mcp"}, {"serve"}, {"audit"}} {
+	for _, args := range [][]string{{"plugins"}, {"call", "play.echo"}, {"tools", "--for", "mcp"}, {"serve"}, {"audit"}} {
 		w.bare(append(args, "--config", w.config(), "--plugin-dir", w.plugins)...).exits(2).says(says...)
 	}
 	w.run("version").exits(0)
 	w.run("doctor").exits(1).prints("failed   configuration:", "unknown key `enabeld`")
-	w.run("config", "schema").exits(0)
+	w.run("config", "explain", "--json").exits(0)
 	w.bare("__complete", "call", "play.").exits(0)
 }
 
@@ -235,7 +235,7 @@ func TestConfigSecrets(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{
-		{"config", "show"}, {"config", "check"}, {"config", "check", "--start", "--json"}, {"plugins", "show", "player", "--json"}, {"plugins", "--json"},
+		{"config"}, {"config", "check"}, {"config", "check", "--start", "--json"}, {"plugins", "show", "player", "--json"}, {"plugins", "--json"},
 		{"plugins", "show", "quitter", "--json"}, {"tools", "--log-level", "trace"}, {"call", "play.echo", "--log-level", "trace"}, {"call", "play.exit", "{}", "--log-level", "trace"},
 	} {
 		shown(w.run(args...))
@@ -245,7 +245,7 @@ func TestConfigSecrets(t *testing.T) {
 			Environment map[string]any `json:"environment"`
 		} `json:"defaults"`
 	}
-	w.run("config", "show").exits(0).json(&c)
+	w.run("config").exits(0).json(&c)
 	equal(t, "a plain value", c.Defaults.Environment["PLAIN"], any("(hidden)"))
 	w.configure("defaults:", "  environment:", "    PLAIN: [hunter2]", "    VARIABLE: {from_evn: hunter3}", "    FILE: {from_file: \"hunter4")
 	shown(w.run("config", "check").exits(1))
@@ -326,10 +326,15 @@ func TestConfigCheckStart(t *testing.T) {
 func TestConfigSchema(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	o := w.bare("config", "schema").exits(0)
+	o := w.bare("config", "explain", "--json").exits(0)
 	equal(t, "it is JSON", json.Valid([]byte(o.stdout)), true)
 	equal(t, "the schema", o.stdout, string(config.Schema()))
-	w.bare("config").exits(0).prints("check", "init", "schema", "show")
+	w.bare("config", "explain").exits(0).prints("audit ", "plugins ", "mcp_servers ")
+	w.bare("config", "explain", "plugins.NAME.sandbox.level").exits(0).prints("plugins.NAME.sandbox.level\n", "Default: ")
+	w.bare("config", "explain", "defaults").exits(0).prints("carrier ")
+	w.bare("config", "explain", "mcp.oidc", "--json").exits(0).prints(`"description"`)
+	w.bare("config", "explain", "audit.pth").exits(2).says("the file has no key audit.pth", "did you mean path?")
+	w.bare("config", "explain", "audit.path.x").exits(2).says("the file has no key")
 	w.bare("config", "chekc").exits(2).says("did you mean check")
 }
 

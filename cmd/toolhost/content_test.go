@@ -118,7 +118,7 @@ func TestNamedFile(t *testing.T) {
 	w := newWorld(t, "player")
 	named := func(args ...string) outcome { return w.run(append(args, "--config", w.config())...) }
 	w.found("tools: {play.echo: {rename: other}}\n")
-	named("config", "show").exits(exit.Done) // which trusts nothing
+	named("config").exits(exit.Done) // which trusts nothing
 	named("config", "check").exits(exit.Done)
 	w.found("tools: {play.echo: {rename: first}}\n")
 	named("tools").exits(exit.Done).prints("first")
@@ -150,7 +150,7 @@ func TestServersOfAPluginWait(t *testing.T) {
 	const mine = `{"mcpServers": {"mine": {"command": "no-such-program"}}}`
 	w.write("servers.json", mine+"}")
 	file := filepath.Join(w.root, "servers.json")
-	list := func() outcome { return w.run("mcp", "list", "--mcp-config", file, "--no-daemon") }
+	list := func() outcome { return w.run("plugins", "--kind", "mcp", "--mcp-config", file, "--no-daemon") }
 	list().exits(exit.BadUsage).says("is not JSON") // which is not remembered
 	w.write("servers.json", mine)
 	list().exits(exit.Done).prints("mine")

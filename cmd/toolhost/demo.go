@@ -31,11 +31,12 @@ process running.`
 
 func newDemoCommand(s *session.Session) *cobra.Command {
 	return &cobra.Command{
-		Use:   "demo",
-		Short: "Show what the host does, on real plugins and files",
-		Long:  aboutDemo,
-		Args:  noArguments,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return (&demo{s: s}).run(cmd.Context()) },
+		Example: "  toolhost demo --root ~/project",
+		Use:     "demo",
+		Short:   "Show what the host does, on real plugins and files",
+		Long:    aboutDemo,
+		Args:    noArguments,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return (&demo{s: s}).run(cmd.Context()) },
 	}
 }
 

@@ -151,7 +151,7 @@ func TestDiscoveryOverMCP(t *testing.T) {
 				t.Errorf("the tools are %q", names)
 			}
 			_ = c.Close()
-			o2 := w.run("audit", "search", "--via", "mcp", "--json").exits(0).
+			o2 := w.run("audit", "--via", "mcp", "--json").exits(0).
 				prints(`"tool":"fs.read"`, `"tool":"fs.write"`, `"tool":"fs.reed"`, `"tool":"play.danger"`)
 			if strings.Contains(o2.stdout, `"tool":"tools.call"`) && !strings.Contains(o2.stdout, "cannot call itself") {
 				t.Errorf("on record is %s", o2.stdout)

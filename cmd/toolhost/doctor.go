@@ -25,11 +25,12 @@ plugins that this system does not have. The exit status is 1 if a check failed.`
 
 func newDoctorCommand(s *session.Session) *cobra.Command {
 	return &cobra.Command{
-		Use:   "doctor",
-		Short: "Find what keeps plugins or the daemon from working here",
-		Long:  aboutDoctor,
-		Args:  noArguments,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return examine(cmd.Context(), s) },
+		Example: "  toolhost doctor --root ~/project",
+		Use:     "doctor",
+		Short:   "Find what keeps plugins or the daemon from working here",
+		Long:    aboutDoctor,
+		Args:    noArguments,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return examine(cmd.Context(), s) },
 	}
 }
 

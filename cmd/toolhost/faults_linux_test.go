@@ -89,5 +89,5 @@ func TestShortageLowersNoSandbox(t *testing.T) {
 	if got := w.run("plugins", "show", "fs").exits(0).stdout; !strings.Contains(got, sandbox) {
 		t.Errorf("afterwards: %s\nbefore: %s", got, shown)
 	}
-	w.run("plugins", "logs", "fs").exits(0).prints("plugin did not start: ", "too many open files")
+	w.run("logs", "fs").exits(0).prints("plugin did not start: ", "too many open files")
 }

@@ -14,7 +14,10 @@ func TestFleetRollingRestart(t *testing.T) {
 	a, b, c := newWorld(t, "fs"), newWorld(t, "player"), newWorld(t, "player")
 	b.sharesKey(a)
 	c.sharesKey(a)
-	hub := a.serve("--nats", "embedded:0", "--name", "a", "--mount", "play.*")
+	a.configure("nats: {mount: [play.*]}")
+	b.configure("nats: {share: [play.*]}")
+	c.configure("nats: {share: [play.*]}")
+	hub := a.serve("--nats", "embedded:0", "--name", "a")
 	hosts := []struct {
 		*world
 
@@ -23,7 +26,7 @@ func TestFleetRollingRestart(t *testing.T) {
 	}{{b, "b", nil}, {c, "c", nil}}
 	start := func(i int) {
 		h := &hosts[i]
-		h.runs = h.serve("--nats", hub.server(), "--name", h.name, "--share", "play.*")
+		h.runs = h.serve("--nats", hub.server(), "--name", h.name)
 		a.until("host "+h.name, func() bool { return a.hosts()[h.name].Tools > 0 })
 	}
 	start(0)

@@ -26,12 +26,7 @@ func setHelp(s *session.Session, root *cobra.Command) {
 		}
 	})
 	root.SetHelpCommand(newHelpCommand(s, root))
-	root.InitDefaultCompletionCmd("completion")
-	for _, cmd := range root.Commands() {
-		if !cmd.Runnable() { // cobra would print its help, whatever word follows
-			cmd.Args, cmd.RunE = noArguments, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
-		}
-	}
+	root.CompletionOptions.DisableDefaultCmd = true
 }
 
 // misnamed returns the error for a word behind a command that is not one of its subcommands;
@@ -45,7 +40,7 @@ func misnamed(cmd *cobra.Command) error {
 
 func newHelpCommand(s *session.Session, root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
-		Use:   "help [COMMAND]...",
+		Use: "help [COMMAND]...", GroupID: additional, Hidden: true,
 		Short: "Show the help of a command",
 		Long:  "Show the help of a command. With --json, it has the commands below it, too.",
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -79,18 +74,12 @@ func newHelpCommand(s *session.Session, root *cobra.Command) *cobra.Command {
 func helpOf(cmd *cobra.Command) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\nUsage:\n", output.Fill(cmp.Or(cmd.Long, cmd.Short+"."), helpWidth))
-	if cmd.Runnable() {
+	if cmd.Runnable() && cmd.HasParent() {
 		fmt.Fprintf(&b, "  %s\n", cmd.UseLine())
 	}
 	if cmd.HasAvailableSubCommands() {
-		fmt.Fprintf(&b, "  %s COMMAND\n\nCommands:\n", cmd.CommandPath())
-		for _, sub := range cmd.Commands() {
-			if sub.IsAvailableCommand() {
-				pad := sub.NamePadding() + 4
-				short := output.Indent(output.Fill(sub.Short, helpWidth-pad), strings.Repeat(" ", pad))
-				fmt.Fprintf(&b, "  %-*s%s\n", pad-2, sub.Name(), strings.TrimLeft(short, " "))
-			}
-		}
+		fmt.Fprintf(&b, "  %s COMMAND [--help]\n", cmd.CommandPath())
+		writeCommands(&b, cmd)
 	}
 	if cmd.HasExample() {
 		fmt.Fprintf(&b, "\nExamples:\n%s\n", cmd.Example)
@@ -108,10 +97,25 @@ func helpOf(cmd *cobra.Command) string {
 	if cmd.HasParent() {
 		fmt.Fprintf(&b, "\nFlags of all commands, see %s --help:\n%s\n", cmd.Root().Name(), flagNames(everywhere))
 	}
-	if cmd.HasAvailableSubCommands() {
-		fmt.Fprintf(&b, "\n%s\n", output.Fill(cmd.CommandPath()+" COMMAND --help shows the help of a command.", helpWidth))
-	}
 	return b.String()
+}
+
+// writeCommands lists the commands below one, in their groups if there are any.
+func writeCommands(b *strings.Builder, cmd *cobra.Command) {
+	groups := cmd.Groups()
+	if len(groups) == 0 {
+		groups = []*cobra.Group{{Title: "Commands"}}
+	}
+	for _, g := range groups {
+		fmt.Fprintf(b, "\n%s:\n", g.Title)
+		for _, sub := range cmd.Commands() {
+			if sub.IsAvailableCommand() && sub.GroupID == g.ID {
+				pad := sub.NamePadding() + 4
+				short := output.Indent(output.Fill(sub.Short, helpWidth-pad), strings.Repeat(" ", pad))
+				fmt.Fprintf(b, "  %-*s%s\n", pad-2, sub.Name(), strings.TrimLeft(short, " "))
+			}
+		}
+	}
 }
 
 // flagNames lists flags without their explanations.

@@ -34,14 +34,14 @@ tools: {good.pid: {safety: safe}, good.echo: {safety: safe}, bad.echo: {safety: 
 	run("call", "bad.flood", "{}", "--yes").exits(exit.Unavailable).says("16 MiB")
 	run("call", "bad.echo", `{"text":"back"}`).exits(exit.Done).prints("back")
 	equal(t, "the neighbour's process", run("call", "good.pid", "{}").exits(exit.Done).stdout, pid)
-	run("plugins", "logs", "bad").exits(exit.Done).prints("exit status 3")
+	run("logs", "bad").exits(exit.Done).prints("exit status 3")
 
 	for range 2 {
 		run("call", "dies.exit", "{}").exits(exit.Unavailable)
 	}
 	run("call", "dies.echo", "{}", "--yes").exits(exit.Unavailable).says("quarantined")
 	equal(t, "the state", w.mcpServers(named...)["dies"].State, plugin.Quarantined)
-	run("mcp", "list").prints("quarantined")
+	run("plugins", "--kind", "mcp").prints("quarantined")
 
 	run("plugins", "disable", "good").exits(exit.Done)
 	equal(t, "the state", w.mcpServers(named...)["good"].State, plugin.Disabled)
@@ -66,7 +66,7 @@ func TestMCPReload(t *testing.T) {
 	w.run("call", "goes.echo", `{"text":"x"}`, "--yes", config).exits(exit.Done)
 
 	w.mcpConfig(map[string]any{"stays": mcpServer("pid"), "changes": mcpServer("echo", "whoami"), "comes": mcpServer("echo")})
-	w.run("mcp", "list", config).says("it runs with an earlier version of ")
+	w.run("plugins", "--kind", "mcp", config).says("it runs with an earlier version of ")
 	require.NoError(t, os.WriteFile(file, []byte("sessions: {max: 3}\n"), 0o600))
 	if s.await("reloaded: sessions"); strings.Contains(s.said[len(s.said)-1], "MCP server") {
 		t.Error("a file in the workspace is read again without the operator's word")

@@ -52,7 +52,7 @@ func (w *world) serveMCP(args ...string) *front {
 // token makes a token of a caller.
 func (w *world) token(name string, args ...string) string {
 	w.t.Helper()
-	return strings.TrimSpace(w.bare(append([]string{"token", "new", name}, args...)...).exits(0).stdout)
+	return strings.TrimSpace(w.bare(append([]string{"tokens", "new", name}, args...)...).exits(0).stdout)
 }
 
 // hello begins a conversation.
@@ -131,7 +131,7 @@ func TestMCPOverHTTPTurnsAway(t *testing.T) {
 	w.configure("mcp: {origins: ['https://app.example'], hosts: [tools.example]}")
 	f := w.serveMCP("--config", w.config())
 	good, gone := w.token("ci"), w.token("gone")
-	w.bare("token", "revoke", "gone").exits(0)
+	w.bare("tokens", "revoke", "gone").exits(0)
 	with := func(token string, more ...string) header {
 		h := header{"Authorization": "Bearer " + token}
 		for i := 0; i < len(more); i += 2 {
@@ -155,7 +155,7 @@ func TestMCPOverHTTPTurnsAway(t *testing.T) {
 		"a page of this machine": {"POST", "/mcp", hello, with(good, "Origin", "http://localhost:3000"), 403, "mcp.origins"},
 		"a page without origin":  {"POST", "/mcp", hello, with(good, "Origin", "null"), 403, "mcp.origins"},
 		"a simple request":       {"POST", "/mcp", hello, header{"Origin": "https://evil.example", "Content-Type": "text/plain"}, 403, "mcp.origins"},
-		"a simple one, hidden":   {"POST", "/mcp", hello, header{"Content-Type": "text/plain", "Sec-Fetch-Site": "cross-site"}, 401, "token new"},
+		"a simple one, hidden":   {"POST", "/mcp", hello, header{"Content-Type": "text/plain", "Sec-Fetch-Site": "cross-site"}, 401, "tokens new"},
 		"text with a token":      {"POST", "/mcp", hello, with(good, "Content-Type", "text/plain"), 415, ""},
 		"a foreign preflight": {
 			"OPTIONS", "/mcp", "", header{"Origin": "https://evil.example", "Access-Control-Request-Method": "POST"}, 403, "mcp.origins",
@@ -163,8 +163,8 @@ func TestMCPOverHTTPTurnsAway(t *testing.T) {
 		"a preflight": {
 			"OPTIONS", "/mcp", "", header{"Origin": "https://app.example", "Access-Control-Request-Method": "POST"}, 204, "",
 		},
-		"no token":             {"POST", "/mcp", hello, nil, 401, "toolhost token new NAME"},
-		"no token, GET":        {"GET", "/mcp", "", nil, 401, "toolhost token new NAME"},
+		"no token":             {"POST", "/mcp", hello, nil, 401, "toolhost tokens new NAME"},
+		"no token, GET":        {"GET", "/mcp", "", nil, 401, "toolhost tokens new NAME"},
 		"a wrong token":        {"POST", "/mcp", hello, with("tht_" + strings.Repeat("A", 43)), 401, "not known"},
 		"half a token":         {"POST", "/mcp", hello, with(good[:20]), 401, "not known"},
 		"a revoked token":      {"POST", "/mcp", hello, with(gone), 401, "revoked"},
@@ -245,7 +245,7 @@ func TestTokensCountAtOnce(t *testing.T) {
 		}
 	}
 	first, second := w.token("ci"), w.token("ci", "--expires", "90d")
-	o := w.bare("token", "new", "stranger").exits(0).says("does not name stranger", "holds no capability")
+	o := w.bare("tokens", "new", "stranger").exits(0).says("does not name stranger", "holds no capability")
 	if stranger := f.connect(strings.TrimSpace(o.stdout), nil); slices.Contains(toolsOf(t, stranger), "fs_read") {
 		t.Error("a caller that the configuration does not name holds a capability")
 	}
@@ -259,7 +259,7 @@ func TestTokensCountAtOnce(t *testing.T) {
 		}
 	}
 	w.until("the day of its use is on record", func() bool {
-		w.bare("token", "list", "--json").exits(0).json(&list)
+		w.bare("tokens", "--json").exits(0).json(&list)
 		return list.Tokens[1].Used != ""
 	})
 	if e := list.Tokens[1]; len(list.Tokens) != 4 || e.Caller != "ci" || e.Used != time.Now().UTC().Format(time.DateOnly) || list.Tokens[2].Used != "" {
@@ -267,7 +267,7 @@ func TestTokensCountAtOnce(t *testing.T) {
 	}
 	// Who came in is on record once, and so are tokens that do not count.
 	status("th_wrong")
-	logins := w.bare("audit", "search", "--kind", "admin", "login", "--json").exits(0).stdout
+	logins := w.bare("audit", "--kind", "admin", "login", "--json").exits(0).stdout
 	if n := strings.Count(logins, `"object":"`+list.Tokens[1].ID+`","caller":"ci"`); n != 1 || !strings.Contains(logins, `"code":"permission_denied"`) {
 		t.Errorf("%d logins of ci are on record, of\n%s", n, logins)
 	}
@@ -291,7 +291,7 @@ func TestTokensCountAtOnce(t *testing.T) {
 		return ended
 	}
 	one, other := stream(first), stream(second)
-	w.bare("token", "revoke", list.Tokens[1].ID).exits(0).prints("revoked " + list.Tokens[1].ID + " of the caller ci")
+	w.bare("tokens", "revoke", list.Tokens[1].ID).exits(0).prints("revoked " + list.Tokens[1].ID + " of the caller ci")
 	select {
 	case <-one:
 	case <-time.After(time.Minute):
@@ -305,11 +305,11 @@ func TestTokensCountAtOnce(t *testing.T) {
 		t.Error("the stream of another token ended")
 	default:
 	}
-	w.bare("token", "revoke", "ci").exits(0)
-	w.bare("token", "revoke", "ci").exits(2).says("toolhost token list")
-	w.bare("token", "new", "cli").exits(2)
-	w.bare("token", "new", "a b").exits(2)
-	w.bare("token", "new", "ci", "--expires", "tomorrow").exits(2).says("90d")
+	w.bare("tokens", "revoke", "ci").exits(0)
+	w.bare("tokens", "revoke", "ci").exits(2).says("toolhost tokens")
+	w.bare("tokens", "new", "cli").exits(2)
+	w.bare("tokens", "new", "a b").exits(2)
+	w.bare("tokens", "new", "ci", "--expires", "tomorrow").exits(2).says("90d")
 	if info, err := os.Stat(filepath.Join(w.state, "toolhost", "tokens.json")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the file of the tokens: %v, %v", info.Mode(), err)
 	}
@@ -318,7 +318,7 @@ func TestTokensCountAtOnce(t *testing.T) {
 	if got := status(second); got != 503 {
 		t.Errorf("with a damaged list, a token is answered with %d", got)
 	}
-	w.bare("token", "list").exits(1).says("tokens.json is damaged")
+	w.bare("tokens").exits(1).says("tokens.json is damaged")
 }
 
 // The session of one caller is not one of another, who knows its ID.
@@ -470,7 +470,7 @@ func TestMCPClientsFollowTheDaemon(t *testing.T) {
 	if err != nil || res.IsError {
 		t.Fatalf("%+v, %v", res, err)
 	}
-	if lines := w.run("audit", "search", "--via", "mcp", "--json").exits(0).stdout; !strings.Contains(lines, `"caller":"ci","via":"mcp","client":"tester 7"`) {
+	if lines := w.run("audit", "--via", "mcp", "--json").exits(0).stdout; !strings.Contains(lines, `"caller":"ci","via":"mcp","client":"tester 7"`) {
 		t.Errorf("on record is %s", lines)
 	}
 	w.until("the metrics have it", func() bool {

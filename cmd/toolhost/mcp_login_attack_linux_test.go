@@ -48,7 +48,7 @@ func TestMCPLoginKeepsToItsIssuer(t *testing.T) {
 			}
 			w := newWorld(t)
 			w.configure("mcp_servers:", "  far:", "    url: "+named.URL+"/mcp", "    "+c.oauth)
-			o := w.run("mcp", "login", "far", "--no-browser", "--timeout", "10s").exits(exit.Failed)
+			o := w.run("plugins", "login", "far", "--no-browser", "--timeout", "10s").exits(exit.Failed)
 			for _, want := range c.says {
 				o.says(want)
 			}
@@ -79,7 +79,7 @@ func TestMCPLoginOfIssuer(t *testing.T) {
 	w.run("call", "far.echo", "{}", "--yes").exits(exit.Done).prints("it echoes")
 	// Tokens of another issuer do not count once this one is configured.
 	w.configure("mcp_servers:", "  far:", "    url: "+issuer.URL+"/mcp", "    oauth: {issuer: "+elsewhere.URL+"}")
-	w.run("call", "far.echo", "{}", "--yes").exits(exit.Unavailable).says("toolhost mcp login far")
+	w.run("call", "far.echo", "{}", "--yes").exits(exit.Unavailable).says("toolhost plugins login far")
 }
 
 // The page to log in is on no command line, is there once, and for the user who logs in.
@@ -89,7 +89,7 @@ func TestMCPLoginOfAnotherUser(t *testing.T) {
 	t.Cleanup(issuer.Close)
 	w := newWorld(t)
 	w.configure("mcp_servers:", "  far:", "    url: "+issuer.URL+"/mcp")
-	login := w.command("mcp", "login", "far", "--no-browser")
+	login := w.command("plugins", "login", "far", "--no-browser")
 	said := require.Must(login.StderrPipe())(t)
 	require.NoError(t, login.Start())
 	lines := bufio.NewScanner(said)

@@ -54,7 +54,7 @@ func TestMCPLogin(t *testing.T) {
 	}
 	call := []string{"call", "far.echo", "{}", "--yes", "--no-daemon"}
 	for range 5 { // after which a server that fails has to wait for its next start
-		run(call...).exits(exit.Unavailable).says("toolhost mcp login far")
+		run(call...).exits(exit.Unavailable).says("toolhost plugins login far")
 	}
 
 	printed := w.login(page, "far", config, "--log-level", "trace")
@@ -91,8 +91,8 @@ func TestMCPLogin(t *testing.T) {
 	equal(t, "the refreshes", issuer.Refreshes-before, 1)
 	issuer.Unlock()
 	for _, args := range [][]string{
-		{"mcp", "show", "far"}, {"mcp", "show", "far", "--json"}, {"mcp", "list", "--json"}, {"plugins", "show", "far"},
-		{"plugins", "logs", "far"}, {"config", "show"}, {"doctor", "--json"}, {"audit", "search", "--json"}, {"status", "--json"},
+		{"plugins", "show", "far"}, {"plugins", "show", "far", "--json"}, {"plugins", "--kind", "mcp", "--json"}, {"plugins", "show", "far"},
+		{"logs", "far"}, {"config"}, {"doctor", "--json"}, {"audit", "--json"}, {"status", "--json"},
 	} {
 		run(args...)
 	}
@@ -106,11 +106,11 @@ func TestMCPLogin(t *testing.T) {
 	issuer.Lock()
 	issuer.Access, issuer.Refresh = "", ""
 	issuer.Unlock()
-	run(call...).exits(exit.Unavailable).says("toolhost mcp login far")
+	run(call...).exits(exit.Unavailable).says("toolhost plugins login far")
 	issuer.Lock()
 	issuer.Deny = true
 	issuer.Unlock()
-	refused := w.command("mcp", "login", "far", config)
+	refused := w.command("plugins", "login", "far", config)
 	refused.Stderr = &said
 	require.NoError(t, refused.Start())
 	address := require.Must(os.ReadFile(page))(t)
@@ -118,11 +118,11 @@ func TestMCPLogin(t *testing.T) {
 	_ = refused.Wait()
 	equal(t, "the status of a login that was refused", refused.ProcessState.ExitCode(), exit.Failed)
 
-	run("mcp", "logout", "far").exits(exit.Done).prints("logged out of far")
+	run("plugins", "login", "far", "--forget").exits(exit.Done).prints("logged out of far")
 	if _, err := os.Stat(kept[0]); !os.IsNotExist(err) {
 		t.Errorf("after the logout: %v", err)
 	}
-	run(call...).exits(exit.Unavailable).says("toolhost mcp login far")
+	run(call...).exits(exit.Unavailable).says("toolhost plugins login far")
 	d.ends(syscall.SIGTERM, 0)
 
 	issuer.Lock()
@@ -171,7 +171,7 @@ func TestMCPLoginOfClient(t *testing.T) {
 		fmt.Sprintf(`    oauth: {client_id: abc, client_secret: "${FAR_SECRET}", issuer: %q, callback_port: %d, scopes: [use]}`, issuer.URL, port))
 	page := w.browser()
 
-	wrong := w.command("mcp", "login", "far", "--log-level", "trace")
+	wrong := w.command("plugins", "login", "far", "--log-level", "trace")
 	wrong.Env = append(wrong.Env, "FAR_SECRET=another-secret-of-abc")
 	var said bytes.Buffer
 	wrong.Stdout, wrong.Stderr = &said, &said
@@ -197,7 +197,7 @@ func TestMCPLoginOfClient(t *testing.T) {
 	equal(t, "the refreshes", issuer.Refreshes-before, 1)
 	issuer.Unlock()
 	text += o.stdout + o.stderr
-	for _, args := range [][]string{{"mcp", "show", "far", "--json"}, {"config", "show"}, {"config", "show", "--json"}} {
+	for _, args := range [][]string{{"plugins", "show", "far", "--json"}, {"config"}, {"config", "--json"}} {
 		o := w.run(args...).exits(exit.Done)
 		text += o.stdout + o.stderr
 	}
@@ -209,7 +209,7 @@ func TestMCPLoginOfClient(t *testing.T) {
 // login logs in to a server, with the browser that page is of, and returns what is printed.
 func (w *world) login(page string, args ...string) string {
 	w.t.Helper()
-	login := w.command(append([]string{"mcp", "login"}, args...)...)
+	login := w.command(append([]string{"plugins", "login"}, args...)...)
 	var printed bytes.Buffer
 	login.Stdout, login.Stderr = &printed, &printed
 	require.NoError(w.t, login.Start())

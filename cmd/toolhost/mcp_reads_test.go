@@ -41,8 +41,8 @@ func TestReadsPassTheChain(t *testing.T) {
 	if _, err := bob.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "p"}); err == nil || !strings.Contains(err.Error(), "Unknown prompt") {
 		t.Errorf("bob gets a prompt: %v", err)
 	}
-	w.run("audit", "search", "--caller", "bob", "--tool", "srv.mcp.read", "--json").exits(exit.Done).prints(`"code":"not_found"`)
-	w.run("audit", "search", "--caller", "bob", "--tool", "srv.mcp.prompt", "--json").exits(exit.Done).prints(`"code":"not_found"`)
+	w.run("audit", "--caller", "bob", "--tool", "srv.mcp.read", "--json").exits(exit.Done).prints(`"code":"not_found"`)
+	w.run("audit", "--caller", "bob", "--tool", "srv.mcp.prompt", "--json").exits(exit.Done).prints(`"code":"not_found"`)
 
 	// What the server lists needs no yes, and all else does.
 	const secret = "file:///etc/shadow"
@@ -51,13 +51,13 @@ func TestReadsPassTheChain(t *testing.T) {
 		t.Errorf("cal reads %q", got)
 	}
 	equal(t, "ann reads the secret", readBy(t.Context(), ann, secret), secret+" of echo pid")
-	w.run("audit", "search", "--caller", "cal", "--tool", "srv.mcp.read", "--json").exits(exit.Done).
+	w.run("audit", "--caller", "cal", "--tool", "srv.mcp.read", "--json").exits(exit.Done).
 		prints(`"decision":"allowed"`, `"decision":"denied"`, `"client":"tester 7"`, secret)
 
 	// Operators see the tools, and models do not.
 	w.run("tools").exits(exit.Done).prints("srv.mcp.read", "srv.mcp.prompt", "srv.echo")
 	w.run("call", "srv.mcp.read", "--arg", "uri=file:///etc/hosts").exits(exit.Done).prints("file:///etc/hosts of echo pid")
-	if got := w.run("schema", "--for", "mcp").exits(exit.Done); strings.Contains(got.stdout, "mcp_read") || strings.Contains(got.stdout, "mcp.read") {
+	if got := w.run("tools", "--for", "mcp").exits(exit.Done); strings.Contains(got.stdout, "mcp_read") || strings.Contains(got.stdout, "mcp.read") {
 		t.Errorf("models are told of %s", got.stdout)
 	}
 	for name, err := range ann.Tools(t.Context(), nil) {

@@ -77,7 +77,7 @@ func TestMCPOnStandardInput(t *testing.T) {
 			t.Errorf("%q: it answers %s", c.args, o.stdout)
 		}
 	}
-	lines := w.run("audit", "search", "--via", "mcp", "--json").exits(0).stdout
+	lines := w.run("audit", "--via", "mcp", "--json").exits(0).stdout
 	for _, want := range []string{`"caller":"mcp","via":"mcp","client":"tester 7"`, `"caller":"other","via":"mcp"`} {
 		if !strings.Contains(lines, want) {
 			t.Errorf("on record is %s, and not %s", lines, want)

@@ -29,13 +29,13 @@ func (w *world) mcpConfig(servers map[string]any) string {
 	return "--mcp-config=" + path
 }
 
-// mcpServers returns the servers as mcp list has them, by name.
-func (w *world) mcpServers(args ...string) map[string]server {
+// mcpServers returns the servers as plugins --kind mcp has them, by name.
+func (w *world) mcpServers(args ...string) map[string]listedPlugin {
 	w.t.Helper()
-	var list struct{ Servers []server }
-	w.run(append([]string{"mcp", "list", "--json"}, args...)...).exits(exit.Done).json(&list)
-	out := map[string]server{}
-	for _, one := range list.Servers {
+	var list pluginList
+	w.run(append([]string{"plugins", "--kind", "mcp", "--json"}, args...)...).exits(exit.Done).json(&list)
+	out := map[string]listedPlugin{}
+	for _, one := range list.Plugins {
 		out[one.Name] = one
 	}
 	return out
@@ -53,14 +53,14 @@ func TestMCPServers(t *testing.T) {
 		"one": mcpServer("echo", "whoami"), "two": mcpServer("echo", "fail"), "broken": []int{}, "unset": unset, "off": off,
 		"gone": map[string]any{"command": "no-such-program"}, "dies": mcpServer("-die", "echo"), "player": mcpServer("echo"),
 	})
-	list := w.run("mcp", "list", "--json", config).says(
+	list := w.run("plugins", "--kind", "mcp", "--json", config).says(
 		"the MCP server broken cannot be used: the entry is not an object", "NOT_SET is not set", "mend "+filepath.Join(w.root, "mcp.json")+":1",
 		"plugin dies did not start", "no license", "plugin gone did not start", "the MCP server player (", "a plugin has its name",
 	)
-	var all struct{ Servers []server }
+	var all pluginList
 	list.json(&all)
 	states := map[string]plugin.State{}
-	for _, one := range all.Servers {
+	for _, one := range all.Plugins {
 		states[one.Name] = one.State
 	}
 	equal(t, "the states", fmt.Sprint(states), "map[broken:refused dies:refused gone:refused off:disabled one:ready two:ready unset:refused]")
@@ -87,11 +87,11 @@ func TestMCPServers(t *testing.T) {
 		t.Errorf("one is %+v", one)
 	}
 	w.run("tools", config).exits(exit.Done).prints("one.echo", "two.echo", "play.echo")
-	w.run("schema", "--for", "mcp", config).exits(exit.Done).prints("one.echo")
+	w.run("tools", "--for", "mcp", config).exits(exit.Done).prints("one.echo")
 	w.run("plugins", config).exits(exit.Done).prints("one", "gone", "player")
 
 	// The audit log names the server as the plugin.
-	w.run("audit", "search", "--tool", "two.echo", "--json").exits(exit.Done).prints(`"plugin":"two"`)
+	w.run("audit", "--tool", "two.echo", "--json").exits(exit.Done).prints(`"plugin":"two"`)
 }
 
 // Nothing shows a value of env or headers, or what looks like a secret elsewhere.
@@ -112,19 +112,19 @@ func TestMCPSecrets(t *testing.T) {
 	w.write("toolhost.yaml", "mcp_servers:\n  own: {command: x, args: [--password, "+secret+"], env: {A: "+secret+"}}\n")
 	file := []string{"--config", filepath.Join(w.root, "toolhost.yaml"), config}
 	for _, args := range [][]string{
-		{"mcp", "list"}, {"mcp", "list", "--json"}, {"mcp", "show", "with"}, {"mcp", "show", "with", "--json"}, {"mcp", "show", "far"},
-		{"mcp", "show", "far", "--json"}, {"mcp", "show", "dies", "--json"}, {"mcp", "show", "own"}, {"plugins", "--json"},
-		{"plugins", "show", "dies"}, {"doctor", "--json"}, {"config", "show"}, {"config", "show", "--json"}, {"call", "far.x", "{}"},
-		{"mcp", "list", "--log-level", "trace"}, {"mcp", "show", "with", "--log-level", "debug"},
+		{"plugins", "--kind", "mcp"}, {"plugins", "--kind", "mcp", "--json"}, {"plugins", "show", "with"}, {"plugins", "show", "with", "--json"}, {"plugins", "show", "far"},
+		{"plugins", "show", "far", "--json"}, {"plugins", "show", "dies", "--json"}, {"plugins", "show", "own"}, {"plugins", "--json"},
+		{"plugins", "show", "dies"}, {"doctor", "--json"}, {"config"}, {"config", "--json"}, {"call", "far.x", "{}"},
+		{"plugins", "--kind", "mcp", "--log-level", "trace"}, {"plugins", "show", "with", "--log-level", "debug"},
 	} {
 		o := w.run(append(args, file...)...)
 		if strings.Contains(o.stdout+o.stderr, secret) {
 			t.Errorf("toolhost %q shows a secret:\n%s%s", args, o.stdout, o.stderr)
 		}
 	}
-	w.run(append(file, "mcp", "show", "with")...).exits(exit.Done).prints("API_TOKEN, PLAIN", "-describe", "with.echo")
-	w.run(append(file, "mcp", "show", "far")...).exits(exit.Done).prints("api_key=(hidden)", "X-Mine")
-	w.run(append(file, "mcp", "show", "wth")...).exits(exit.BadUsage).says("did you mean with?")
+	w.run(append(file, "plugins", "show", "with")...).exits(exit.Done).prints("API_TOKEN, PLAIN", "-describe", "with.echo, dangerous")
+	w.run(append(file, "plugins", "show", "far")...).exits(exit.Done).prints("api_key=(hidden)", "X-Mine")
+	w.run(append(file, "plugins", "show", "wth")...).exits(exit.BadUsage).says("did you mean with?")
 }
 
 // What cannot be used at all is a matter of usage, with the reason.
@@ -138,61 +138,49 @@ func TestMCPConfigRefused(t *testing.T) {
 	for file, want := range map[string]string{
 		"broken.json": "the file is not JSON", "open.json": "others may write to it", "none.json": "there is no file",
 	} {
-		w.run("mcp", "list", "--mcp-config", file).exits(exit.BadUsage).says(want)
+		w.run("plugins", "--kind", "mcp", "--mcp-config", file).exits(exit.BadUsage).says(want)
 	}
 	if all := w.mcpServers(); len(all) > 0 { // a file is read only if it is named
 		t.Errorf("the servers are %v", all)
 	}
-	w.bare("mcp", "list", "--mcp-config", ".mcp.json").exits(exit.Done).prints("found") // no plugin directory is needed
+	w.bare("plugins", "--kind", "mcp", "--mcp-config", ".mcp.json").exits(exit.Done).prints("found") // no plugin directory is needed
 }
 
-// An import writes servers and accepted levels into the configuration, which keeps its other
-// lines, and pins what was accepted. Secrets stay where they are.
+// An import prints servers as configuration, starts nothing and changes nothing. Secrets stay where they are.
 func TestMCPImport(t *testing.T) {
 	t.Parallel()
 	const secret = "hunter2-Zx9"
 	w := newWorld(t, "player")
-	about := filepath.Join(w.root, "about")
-	w.write("about", "Says what it is told.")
-	one := mcpServer("-describe", about, "echo", "pid")
+	mark := filepath.Join(w.root, "ran")
+	one := mcpServer("echo", "pid")
 	one["env"] = map[string]any{"API_TOKEN": secret, "LEVEL": "debug"}
-	w.mcpConfig(map[string]any{"one": one, "two": mcpServer("echo"), "dies": mcpServer("-die"), "bad": 1})
-	file := filepath.Join(w.root, "toolhost.yaml")
-	w.write("toolhost.yaml", "# mine\ntools:\n    # below\n    one.pid: {approval: ask}\nlog_level: error # c\n")
-	run := func(args ...string) outcome { t.Helper(); return w.run(append(args, "--config", file)...) }
+	w.mcpConfig(map[string]any{"one": one, "two": mcpServer("echo"), "marks": map[string]any{"command": "touch", "args": []string{mark}}, "bad": 1})
+	const before = "# mine\nmcp_servers: {two: {command: x}}\n"
+	w.configure(strings.TrimSuffix(before, "\n"))
 
-	text := run("mcp", "import", "mcp.json", "two", "--print", "--yes").exits(exit.Done).prints("two:", "command: ").stdout
-	if strings.Contains(text, "one") || !strings.Contains(text, "two.echo: {safety: safe") {
+	text := w.run("plugins", "import", "mcp.json", "two").exits(exit.Done).prints("  two:\n    command: ").says("the configuration has a server two already").stdout
+	if strings.Contains(text, "one") {
 		t.Errorf("it prints\n%s", text)
 	}
-	o := run("mcp", "import", "mcp.json", "--yes").exits(exit.Done)
-	o.says("bad is left out", "set API_TOKEN", "dies", "its tools are not known", "read-only").prints("servers written to ", ": 3", "are pinned in")
-	content := require.Must(os.ReadFile(file))(t) //nolint:gosec // of the test
-	for _, want := range []string{
-		"# mine\n", "    # below\n    one.pid: {approval: ask}\n", "log_level: error # c\n", "one.echo: {safety: safe, idempotent: true}",
-		"two.echo: {safety: safe", `API_TOKEN: "${API_TOKEN}"`, "LEVEL: debug",
-	} {
-		if !strings.Contains(string(content), want) {
-			t.Errorf("the file does not have %q:\n%s", want, content)
-		}
+	o := w.run("plugins", "import", "mcp.json").exits(exit.Done).says("bad is left out", "set API_TOKEN").
+		prints("mcp_servers:\n", `API_TOKEN: "${API_TOKEN}"`, "LEVEL: debug", mark)
+	j := w.run("plugins", "import", "mcp.json", "--json").exits(exit.Done)
+	var report importReport
+	j.json(&report)
+	equal(t, "the text", report.Text, o.stdout)
+	if strings.Contains(o.stdout+o.stderr+j.stdout+j.stderr, secret) {
+		t.Errorf("a secret was copied:\n%s%s", o.stdout, o.stderr)
 	}
-	if strings.Contains(string(content)+o.stdout+o.stderr, secret) {
-		t.Errorf("a secret was copied:\n%s%s%s", content, o.stdout, o.stderr)
+	w.run("plugins", "import", "mcp.json", "three").exits(exit.BadUsage).says("no server three", "it has ")
+	equal(t, "the configuration", string(require.Must(os.ReadFile(w.config()))(t)), before)
+	if _, err := os.Stat(mark); err == nil {
+		t.Error("an import started a server")
 	}
-	run("config", "check", file).exits(exit.Done)
-	run("call", "one.echo", `{"text":"x"}`).exits(exit.Unavailable).says("API_TOKEN is not set")
-	w.env = append(w.env, "API_TOKEN="+secret)
-	run("call", "one.echo", `{"text":"hi"}`).exits(exit.Done).prints("hi") // its level was accepted
-	run("call", "one.pid", "{}").exits(exit.Refused)                       // the operator's own word stays
-	run("call", "play.echo").exits(exit.Done)                              // the plugins are pinned too
-	w.write("about", "Says what it is told. And sends it away.")
-	run("call", "one.pid", "{}", "--yes").exits(exit.Unavailable).says("toolhost.lock")
 
-	run("mcp", "import", "mcp.json", "two").exits(exit.BadUsage).says("has it already", "--force")
-	run("mcp", "import", "mcp.json", "two", "--force", "--yes").exits(exit.Done)
-	run("mcp", "import", "mcp.json", "three").exits(exit.BadUsage).says("no server three")
-	w.write("flow.yaml", "mcp_servers: {a: {command: b}}\n")
-	w.run("mcp", "import", "mcp.json", "two", "--yes", "--config", filepath.Join(w.root, "flow.yaml")).exits(exit.BadUsage).says("--print")
+	// What it prints is configuration.
+	w.write("printed.yaml", o.stdout)
+	w.env = append(w.env, "API_TOKEN="+secret)
+	w.run("call", "one.echo", `{"text":"hi"}`, "--yes", "--config", filepath.Join(w.root, "printed.yaml")).exits(exit.Done).prints("hi")
 }
 
 // doctor names the servers that cannot start, and starts none.
@@ -215,8 +203,8 @@ func TestMCPLoginRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	config := w.mcpConfig(map[string]any{"one": mcpServer("echo"), "far": map[string]any{"url": "http://127.0.0.1:1/mcp"}})
-	w.run("mcp", "login", "one", config).exits(exit.BadUsage).says("is a program")
-	w.run("mcp", "login", "fare", config).exits(exit.BadUsage).says("did you mean far?")
-	w.run("mcp", "login", "far", "--no-browser", config).exits(exit.Failed).says("far")
-	w.run("mcp", "logout", "far", config).exits(exit.Done).prints("logged out of far")
+	w.run("plugins", "login", "one", config).exits(exit.BadUsage).says("is a program")
+	w.run("plugins", "login", "fare", config).exits(exit.BadUsage).says("did you mean far?")
+	w.run("plugins", "login", "far", "--no-browser", config).exits(exit.Failed).says("far")
+	w.run("plugins", "login", "far", "--forget", config).exits(exit.Done).prints("logged out of far")
 }

@@ -147,7 +147,7 @@ func noPluginsNote(b session.Backend) string {
 		return ""
 	}
 	note := fmt.Sprintf("no plugins in %s: install one with toolhost plugins install REF, "+
-		"copy a binary there, or write one with toolhost plugin new; "+
+		"copy a binary there, or write one with toolhost dev new; "+
 		"%s has those that ship with toolhost", strings.Join(b.Dirs(), " and "), shippedPlugins)
 	if n := len(b.Skipped()); n > 0 {
 		note += fmt.Sprintf(" (skipped there: %d, see toolhost plugins)", n)

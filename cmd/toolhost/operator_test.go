@@ -134,7 +134,7 @@ func TestAnOperatorsDay(t *testing.T) {
 	// In the evening it ends, and leaves nothing; see leftNothing.
 	day.ends(syscall.SIGTERM, 0)
 	w.run("audit", "verify").exits(0)
-	w.run("audit", "search", "--tool", "fs.read", "--json").exits(0).prints(fmt.Sprintf("%q", "fs.read"))
+	w.run("audit", "--tool", "fs.read", "--json").exits(0).prints(fmt.Sprintf("%q", "fs.read"))
 }
 
 // remove takes a plugin's file out of the directory.

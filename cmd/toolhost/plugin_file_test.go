@@ -44,7 +44,7 @@ func TestPluginFile(t *testing.T) {
 	w.bare("call", "--plugin", "player", "play.ehco").exits(3).says("did you mean play.echo")
 	w.bare("call", "--plugin", "player", "play.danger").exits(5)
 	w.bare("__complete", "call", "--plugin", "player", "play.ec").exits(0).prints("play.echo")
-	w.run("audit", "search", "--tool", "play.echo", "--json").exits(0).prints(`"plugin":"player"`)
+	w.run("audit", "--tool", "play.echo", "--json").exits(0).prints(`"plugin":"player"`)
 	if names, err := os.ReadFile(filepath.Join(w.state, "toolhost", "plugins.json")); err == nil && strings.Contains(string(names), "play") {
 		t.Errorf("the names are remembered: %s", names)
 	}
@@ -70,8 +70,8 @@ func TestPluginFileThatIsNone(t *testing.T) {
 		{"none", 2, []string{"there is no file " + filepath.Join(w.root, "none"), "build the plugin"}},
 		{".", 2, []string{"is a directory", "--plugin-dir"}},
 		{"text", 6, []string{"cannot be a plugin: not executable", "chmod +x"}},
-		{"chatty", 6, []string{`printed "hello" to standard output before its handshake`, "plugin verify"}},
-		{"quitter", 6, []string{"plugin quitter did not start", "no license", "plugin verify"}},
+		{"chatty", 6, []string{`printed "hello" to standard output before its handshake`, "dev verify"}},
+		{"quitter", 6, []string{"plugin quitter did not start", "no license", "dev verify"}},
 		{"open/player", 6, []string{"others may write to " + open, "chmod go-w"}},
 		{"/dev/null", 2, []string{"is not a regular file"}},
 	} {
@@ -123,7 +123,7 @@ func TestPluginFileServesMCP(t *testing.T) {
 			t.Errorf("%s: a dangerous tool runs without a yes: %+v, %v", way, r, err)
 		}
 	}
-	lines := w.run("audit", "search", "--tool", "play.echo", "--json").exits(0).stdout
+	lines := w.run("audit", "--tool", "play.echo", "--json").exits(0).stdout
 	for _, want := range []string{`"caller":"mcp","via":"mcp"`, `"caller":"agent","via":"mcp"`} {
 		if !strings.Contains(lines, want) {
 			t.Errorf("on record is %s, and not %s", lines, want)

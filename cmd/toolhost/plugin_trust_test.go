@@ -32,9 +32,9 @@ func TestPluginTrust(t *testing.T) {
 	w := newWorld(t, "fs", "buffer")
 	key := filepath.Join(t.TempDir(), "acme.key")
 	var made struct{ ID, Public string }
-	w.bare("plugin", "keygen", key, "--no-password", "--json").exits(0).json(&made)
+	w.bare("dev", "keygen", key, "--no-password", "--json").exits(0).json(&made)
 	var out packed
-	w.bare("plugin", "pack", w.project(""), "--sign", key, "--json").exits(0).json(&out)
+	w.bare("dev", "pack", w.project(""), "--sign", key, "--json").exits(0).json(&out)
 	w.sign(out.File)
 	w.write("trust.yaml", "trust:\n  required: true\n  publishers:\n    acme:\n      keys: ["+made.Public+"]\n      plugins: [fs]\n")
 	w.env = append(w.env, "TOOLHOST_CONFIG=trust.yaml")
@@ -52,7 +52,7 @@ func TestPluginTrust(t *testing.T) {
 	w.run("plugins", "show", "buffer").exits(0).prints("it is not signed")
 	doctor := w.run("doctor").prints("plugin buffer does not run: it is not signed", "1 of 2 plugins are signed")
 	equal(t, "the status of doctor", doctor.status, 1)
-	w.bare("config", "show").exits(0).prints(`"required": true`, made.Public)
+	w.bare("config").exits(0).prints(`"required": true`, made.Public)
 	w.bare("trust", "trust.yaml", "--yes").exits(0).prints("trusts the publisher acme ("+made.Public+") for the plugins fs", "runs only plugins that a publisher")
 	w.write("bad.yaml", "trust:\n  required: true\n  publishers:\n    acme:\n      plugins: [fs]\n")
 	w.bare("config", "check", "bad.yaml").exits(1).prints("trust.publishers.acme: ", "it has no keys")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host/plugin"
@@ -15,73 +17,113 @@ import (
 )
 
 func newPluginsCommand(s *session.Session) *cobra.Command {
+	var kind string
 	cmd := &cobra.Command{
 		Use:   "plugins",
-		Short: "List the plugins",
-		Long: `List the plugins of all plugin directories, and the files that were skipped. A process
+		Short: "List, install and manage plugins and MCP servers",
+		Long: `List the plugins of all plugin directories, the MCP servers, and the files that were skipped. A process
 that was replaced or whose file is gone is listed as draining until its calls have ended.
 
-An idle plugin was not started: its tools are known from an earlier run, and its first
+MCP servers are those under mcp_servers in the configuration, and those of the files that
+--mcp-config names, which other MCP clients have. Their tools are served as SERVER.TOOL, and are
+called, limited, recorded and pinned as those of plugins are.
+
+An idle one was not started: its tools are known from an earlier run, and its first
 call starts it. To start all plugins, set ` + session.CacheVariable + `=` + session.Off + `.
 
-A refused plugin is listed with the reason; that is not a failure of this command.`,
+A refused one is listed with the reason; that is not a failure of this command.`,
+		Example: `  toolhost plugins
+  toolhost plugins --kind mcp --mcp-config .mcp.json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return s.Use(cmd.Context(), session.Needs{}, func(b session.Backend) error { return listPlugins(s, b) })
+			if kind != "" && !slices.Contains(pluginKinds, kind) {
+				return exit.Usage(fmt.Sprintf("--kind %q is not a kind of plugins", kind), "use "+strings.Join(pluginKinds, " or "))
+			}
+			return s.Use(cmd.Context(), session.Needs{}, func(b session.Backend) error { return listPlugins(s, b, kind) })
 		},
 	}
+	cmd.Flags().StringVar(&kind, "kind", "", "only this `KIND`: "+strings.Join(pluginKinds, " or ")+", which are MCP servers")
+	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(pluginKinds, cobra.ShellCompDirectiveNoFileComp))
 	cmd.AddCommand(
-		newPluginsShowCommand(s), newPluginsRestartCommand(s), newPluginsRollbackCommand(s), newPluginsLogsCommand(s),
-		newPluginsTraceCommand(s), newPluginsEnableCommand(s), newPluginsDisableCommand(s),
+		newPluginsShowCommand(s), newPluginsRestartCommand(s), newPluginsRollbackCommand(s), newPluginsTraceCommand(s),
+		newPluginsEnableCommand(s), newPluginsDisableCommand(s), newPluginsImportCommand(s), newPluginsLoginCommand(s),
 	)
 	cmd.AddCommand(itself.mark(
-		newPluginsLockCommand(s), newPluginsInstallCommand(s), newPluginsUpgradeCommand(s), newPluginsOutdatedCommand(s),
-		newPluginsRemoveCommand(s), newPluginsMirrorCommand(s),
+		newPluginsLockCommand(s), newPluginsInstallCommand(s), newPluginsUpgradeCommand(s), newPluginsRemoveCommand(s),
 	)...)
 	return cmd
 }
 
+var pluginKinds = []string{"plugin", plugin.KindMCP}
+
+// listedPlugin is a plugin or an MCP server as it is listed.
+type listedPlugin struct {
+	plugin.Status
+	server
+}
+
 // pluginList is the output of plugins --json.
 type pluginList struct {
-	Plugins []plugin.Status  `json:"plugins"`
+	Plugins []listedPlugin   `json:"plugins"`
 	Skipped []plugin.Skipped `json:"skipped"`
 	// Leaving are processes that were replaced or whose file is gone, until their calls end.
 	Leaving []plugin.Status `json:"leaving"`
 }
 
-func listPlugins(s *session.Session, b session.Backend) error {
-	list := pluginList{
-		append([]plugin.Status{}, b.Plugins()...), append([]plugin.Skipped{}, b.Skipped()...),
-		append([]plugin.Status{}, b.Leaving()...),
+func listPlugins(s *session.Session, b session.Backend, kind string) error {
+	is := func(p plugin.Status) bool {
+		return kind == "" || (kind == plugin.KindMCP) == (p.Kind == plugin.KindMCP)
 	}
-	if note := noPluginsNote(b); note != "" {
-		s.Err.Printf("%s\n", note)
+	list := pluginList{Plugins: []listedPlugin{}, Skipped: []plugin.Skipped{}, Leaving: []plugin.Status{}}
+	set := ownServers(s)
+	for _, p := range b.Plugins() {
+		if is(p) {
+			list.Plugins = append(list.Plugins, listedPlugin{p, serverOf(set, p)})
+		}
 	}
-	if s.Flags.JSON {
-		return s.Out.JSON(list)
+	for _, p := range b.Leaving() {
+		if is(p) {
+			list.Leaving = append(list.Leaving, p)
+		}
 	}
-	if all := slices.Concat(list.Plugins, list.Leaving); len(all) > 0 {
-		s.Out.Table(pluginTable(all))
+	all := slices.Clone(list.Plugins)
+	for _, p := range list.Leaving {
+		all = append(all, listedPlugin{Status: p})
 	}
-	if len(list.Skipped) > 0 {
-		s.Out.Printf("\nskipped:\n")
+	none := noPluginsNote(b)
+	switch {
+	case kind == plugin.KindMCP:
+		none = "no MCP servers: name a file with --mcp-config, or add what toolhost plugins import prints to the configuration"
+	default:
+		list.Skipped = append(list.Skipped, b.Skipped()...)
 	}
+	if s.Flags.JSON && len(all) == 0 && none != "" {
+		s.Err.Printf("%s\n", none)
+	}
+	err := printed[listedPlugin]{all: all, json: list, none: none, columns: "NAME|KIND|STATE|PID|VERSION|TOOLS|START|REASON", row: pluginRow}.print(s)
+	if s.Flags.JSON || len(list.Skipped) == 0 {
+		return err
+	}
+	s.Out.Printf("\nskipped:\n")
 	for _, f := range list.Skipped {
 		s.Out.Printf("  %s: %s\n", sanitize.Line(f.Path, 0), sanitize.Line(f.Reason, 0))
 	}
-	return nil
+	return err
 }
 
-func pluginTable(plugins []plugin.Status) output.Table {
-	t := output.Table{{"NAME", "STATE", "PID", "VERSION", "TOOLS", "START", "REASON"}}
-	for _, s := range plugins {
-		if s.State == plugin.Draining && s.Calls > 0 {
-			s.Reason = fmt.Sprintf("ends when its calls have: %d", s.Calls)
-		}
-		t.Add(s.Name, string(s.State), output.NumberOrDash(s.PID), output.OrDash(output.FirstLine(s.Version)),
-			strconv.Itoa(s.Tools), startTime(s), output.FirstLine(notes(s)))
+func pluginRow(p listedPlugin) []string {
+	s := p.Status
+	if s.State == plugin.Draining && s.Calls > 0 {
+		s.Reason = fmt.Sprintf("ends when its calls have: %d", s.Calls)
 	}
-	return t
+	kind := cmp.Or(s.Kind, "plugin")
+	if p.Transport != "" {
+		kind += " " + p.Transport
+	}
+	return []string{
+		s.Name, kind, string(s.State), output.NumberOrDash(s.PID), output.OrDash(output.FirstLine(s.Version)),
+		strconv.Itoa(s.Tools), startTime(s), output.FirstLine(notes(s)),
+	}
 }
 
 // notes returns what an operator has to know of a plugin, in one line.

@@ -16,7 +16,7 @@ func TestPluginsDisable(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "fs", "player")
 	state := func() plugin.State {
-		var list pluginList
+		var list struct{ Plugins []plugin.Status }
 		w.run("plugins", "--json").exits(0).json(&list)
 		s, _ := session.Status(list.Plugins, "player")
 		return s.State

@@ -13,7 +13,6 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/installed"
-	"github.com/toolhost/toolhost/internal/pluginsource"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -25,12 +24,12 @@ REF is one of
 
   oci://HOST/REPOSITORY[:TAG]        a registry; without a tag the newest
   https://HOST/PATH/NAME.tar         a package on a web server
-  https://HOST/PATH/index.json#NAME  a mirror that toolhost plugins mirror wrote
+  https://HOST/PATH/index.json#NAME  a directory that --download wrote
   FILE.tar, DIRECTORY#NAME           the same on a disk
 
 and any of them may end in @sha256:DIGEST, which is that of the package. Credentials for registries
-are those of Docker's configuration, and proxies those of the environment. A download that was cut
-off is gone on with while the command runs.
+are those of Docker's configuration, and proxies those of the environment. A download that is cut
+off resumes while the command runs.
 
 What is shown are the tools with their safety, what they ask of callers, and what the plugin's
 process needs, with what is new in comparison with the version before. Without a terminal, and with
@@ -39,7 +38,19 @@ whatever the answer.
 
 Plugins are installed to a directory of toolhost's own (install_dir), and nothing else is written
 to, but the lock: it pins the files of all platforms that the package has, and where it came from.
-If there is no lock, one is made that pins what is there.`
+If there is no lock, one is made that pins what is there.
+
+Without a REF, this machine is brought to what toolhost.lock says: the plugins that it pins and
+that are not there are installed, and those that are there in another version exchanged, in either
+direction, from where the lock says. Nothing is asked: the lock is the yes. Nothing is removed, the
+lock is not written, and plugins that toolhost did not install are left alone. With --mirror no
+other server is asked.
+
+With --download nothing is installed: the packages that are named, or that the lock pins, are
+copied to a directory, with the files of all platforms and an index.json. Serve it by any web
+server, or carry it: --mirror DIR, or DIR#NAME as a REF. The same packages make the same bytes.
+
+With --check nothing changes, and the exit status is 1 if anything would.`
 
 // installFlags are the flags of commands that install something.
 type installFlags struct {
@@ -49,27 +60,46 @@ type installFlags struct {
 
 func newPluginsInstallCommand(s *session.Session) *cobra.Command {
 	var f installFlags
+	var mirror, download string
+	var check bool
 	cmd := &cobra.Command{
-		Use:   "install REF",
-		Short: "Install a plugin from a registry, a web server or a file",
+		Use:   "install [REF...]",
+		Short: "Install plugins from registries, web servers and files, or what the lock pins",
 		Long:  aboutInstall,
-		Example: `  toolhost plugins install oci://registry.example/tools/files
-  toolhost plugins install oci://registry.example/tools/files --version 1.2.0
-  toolhost plugins install ./files-1.2.0.tar --yes`,
-		Args: oneName("a package"),
+		Example: `  toolhost plugins install oci://registry.example/tools/files --version 1.2.0
+  toolhost plugins install ./files-1.2.0.tar --yes
+  toolhost plugins install --check
+  toolhost plugins install --download /media/stick/plugins
+  toolhost plugins install --mirror /media/stick/plugins`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ref, err := parseRef(args[0])
-			if err != nil {
-				return err
+			switch {
+			case f.version != "" && len(args) != 1:
+				return exit.Usage("--version is for one REF", "name the package; what the lock pins has its version")
+			case mirror != "" && len(args) > 0:
+				return exit.Usage("--mirror is for what the lock pins", "write "+sanitize.Text(mirror)+"#NAME in place of a REF")
 			}
-			return installing(cmd.Context(), s, f, "toolhost plugins install "+args[0], func(i *install) error {
-				done, err := i.one(cmd.Context(), installer.Wish{Ref: ref, Version: f.version})
-				return i.report(done, err)
+			f.yes = f.yes || len(args) == 0 || check || download != ""
+			return installing(cmd.Context(), s, f, strings.Join(append([]string{"toolhost plugins install"}, args...), " "), func(i *install) error {
+				switch {
+				case download != "":
+					return i.download(cmd.Context(), download, args)
+				case len(args) == 0:
+					return i.sync(cmd.Context(), mirror, check)
+				}
+				return i.refs(cmd.Context(), args, check)
 			})
 		},
 	}
 	f.bind(cmd)
-	cmd.Flags().StringVar(&f.version, "version", "", "`VERSION` to install, such as 1.2.0 (default: the newest release)")
+	flags := cmd.Flags()
+	flags.StringVar(&f.version, "version", "", "`VERSION` to install, such as 1.2.0 (default: the newest release)")
+	flags.BoolVar(&check, "check", false, "say what would be done, and do nothing")
+	flags.StringVar(&mirror, "mirror", "", "without REF: take the packages from this `DIR` or URL")
+	flags.StringVar(&download, "download", "", "install nothing, and copy the packages to this `DIR`")
+	_ = cmd.MarkFlagDirname("mirror")
+	_ = cmd.MarkFlagDirname("download")
+	cmd.MarkFlagsMutuallyExclusive("check", "download")
+	cmd.MarkFlagsMutuallyExclusive("mirror", "download")
 	return cmd
 }
 
@@ -79,14 +109,6 @@ func (f *installFlags) bind(cmd *cobra.Command) {
 	flags.BoolVar(&f.noLock, "no-lock", false, "do not pin it; it is refused where a lock is in effect")
 	flags.BoolVar(&f.downgrade, "downgrade", false, "go back to an older version")
 	flags.BoolVar(&f.force, "force", false, "take other bytes of the same version, or a package that lost its signature")
-}
-
-func parseRef(text string) (pluginsource.Ref, error) {
-	ref, err := pluginsource.Parse(text)
-	if err != nil {
-		return ref, exit.With(exit.BadUsage, err)
-	}
-	return ref, nil
 }
 
 // install is one run of a command that installs plugins.

@@ -44,6 +44,8 @@ it removes the lock and the record. As that lets anything in them run, it needs 
 func newPluginsLockCommand(s *session.Session) *cobra.Command {
 	var check, off, yes bool
 	cmd := &cobra.Command{
+		Example: `  toolhost plugins lock --check
+  toolhost plugins lock`,
 		Use:   "lock",
 		Short: "Pin the installed plugins: nothing else runs from then on",
 		Long:  aboutLock,

@@ -12,8 +12,9 @@ import (
 
 func newPluginsRestartCommand(s *session.Session) *cobra.Command {
 	return &cobra.Command{
-		Use:   "restart NAME",
-		Short: "Start a plugin again in the daemon, or try again one that did not start",
+		Example: "  toolhost plugins restart fs",
+		Use:     "restart NAME",
+		Short:   "Start a plugin again in the daemon, or try again one that did not start",
 		Long: `End a plugin's process in the daemon when its calls have ended, forget its failures, and
 start it again: a quarantined plugin is tried again. If it does not start, the command
 says why and ends with status 6.

@@ -86,7 +86,7 @@ func TestShowSandboxLevel(t *testing.T) {
 	}
 }
 
-// mcp show has it for servers that are programs.
+// plugins show has it for servers that are programs.
 func TestShowSandboxOfServer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -95,15 +95,15 @@ func TestShowSandboxOfServer(t *testing.T) {
 		"  open: {command: "+filepath.Join(built.dir, "mcpserver")+", args: [echo]}",
 		"  closed: {command: "+filepath.Join(built.dir, "mcpserver")+", args: [echo], sandbox: {read: ["+w.root+"/data], write: [], net: [], exec: []}}",
 		"  remote: {url: 'http://127.0.0.1:1/'}")
-	w.run("mcp", "show", "open").exits(exit.Done).prints("best-effort, undeclared", "SANDBOX ", "processes ")
-	w.run("mcp", "show", "closed").exits(exit.Done).prints("best-effort", w.root+"/data")
-	if s := w.sandboxOf("mcp", "show", "remote"); s != nil {
+	w.run("plugins", "show", "open").exits(exit.Done).prints("best-effort, undeclared", "SANDBOX ", "processes ")
+	w.run("plugins", "show", "closed").exits(exit.Done).prints("best-effort", w.root+"/data")
+	if s := w.sandboxOf("plugins", "show", "remote"); s != nil {
 		t.Errorf("a server elsewhere has %+v", s)
 	}
 	w.serve("--yes")
-	foreseen := w.sandboxOf("mcp", "show", "closed")
+	foreseen := w.sandboxOf("plugins", "show", "closed")
 	w.run("call", "closed.echo", `{"text":"x"}`, "--yes").exits(exit.Done)
-	if s := w.sandboxOf("mcp", "show", "closed"); foreseen.InForce || !s.InForce || !reflect.DeepEqual(s.Lines, foreseen.Lines) {
+	if s := w.sandboxOf("plugins", "show", "closed"); foreseen.InForce || !s.InForce || !reflect.DeepEqual(s.Lines, foreseen.Lines) {
 		t.Errorf("without a process %+v\nand with one %+v", foreseen, s)
 	}
 }
@@ -131,7 +131,7 @@ func TestEnableAcceptsLess(t *testing.T) {
 			configure("auto")
 			calls(exit.Done)
 			w.run("plugins", "show", "player").exits(exit.Done).prints("plugins.player.sandbox closes them")
-			w.run("mcp", "show", "echo").exits(exit.Done).prints("mcp_servers.echo.sandbox closes them")
+			w.run("plugins", "show", "echo").exits(exit.Done).prints("mcp_servers.echo.sandbox closes them")
 			configure("off")
 			if daemon {
 				w.serve("--yes")

@@ -22,11 +22,23 @@ import (
 
 func newPluginsShowCommand(s *session.Session) *cobra.Command {
 	return &cobra.Command{
-		Use:               "show NAME",
-		Short:             "Show everything about a plugin, and why it cannot be used",
+		Use:   "show NAME | REF",
+		Short: "Show everything about a plugin, or a package that could be installed",
+		Long: `Show everything about a plugin or an MCP server: its state and why it cannot be used, how a server is
+reached, what its process may do, and its tools with the levels that hold and what they say of
+themselves, whole. Values of variables and headers are not shown, nor what looks like a secret
+in arguments and URLs.
+
+Of a REF, a package as toolhost plugins install takes it, show what would be installed: what
+toolhost dev inspect shows.`,
+		Example: `  toolhost plugins show fs
+  toolhost plugins show oci://registry.example/tools/files:1.2.0`,
 		Args:              oneName("a plugin"),
 		ValidArgsFunction: completeArgument(s, pluginNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if strings.ContainsAny(args[0], "/#") || strings.HasSuffix(args[0], ".tar") { // which names have not
+				return inspectPackage(cmd.Context(), s, args[0])
+			}
 			return s.Use(cmd.Context(), session.Needs{Shown: args[0]}, func(b session.Backend) error {
 				return showPlugin(cmd.Context(), s, b, args[0])
 			})
@@ -37,6 +49,7 @@ func newPluginsShowCommand(s *session.Session) *cobra.Command {
 // shownPlugin is a plugin with its tools and faults.
 type shownPlugin struct {
 	plugin.Status
+	server
 	// Sandbox is what its process may do; nil: it has none.
 	Sandbox   *plugin.SandboxStatus `json:"sandbox,omitempty"`
 	ToolNames []string              `json:"tool_names"`
@@ -63,7 +76,7 @@ func showPlugin(ctx context.Context, s *session.Session, b session.Backend, name
 	if err != nil {
 		return err
 	}
-	p := shownPlugin{Status: status, ToolNames: []string{}, Faults: []output.Failure{}}
+	p := shownPlugin{Status: status, server: serverOf(ownServers(s), status), ToolNames: []string{}, Faults: []output.Failure{}}
 	if p.Sandbox, err = b.Sandbox(ctx, name); err != nil {
 		return err
 	}
@@ -74,14 +87,17 @@ func showPlugin(ctx context.Context, s *session.Session, b session.Backend, name
 			}
 		}
 	}
-	descriptions, all := map[string]string{}, []string{}
+	descriptions, levels, all := map[string]string{}, map[string]string{}, []string{}
 	for _, t := range tools {
 		all = append(all, t.Name)
 		if t.Owner != name {
 			continue
 		}
 		p.ToolNames = append(p.ToolNames, t.Name)
-		descriptions[t.Name] = t.Description
+		descriptions[t.Name], levels[t.Name] = t.Description, t.Safety.Effective().String()
+		if t.Claimed.Safety != t.Safety {
+			levels[t.Name] += claimed(t.Claimed.Safety.String())
+		}
 		warnings, err := warningsOf(ctx, b, t)
 		if err != nil {
 			return err
@@ -105,17 +121,11 @@ func showPlugin(ctx context.Context, s *session.Session, b session.Backend, name
 	printSandbox(s.Out, p.Sandbox)
 	s.Out.Failures(p.Faults)
 	printList(s.Out, "not checked, so the tools have to", p.Warnings)
-	printDescriptions(s.Out, descriptions, all)
-	return nil
-}
-
-// printDescriptions prints what tools say of themselves, whole, with marks at what may be meant for models
-// alone. All are the names of the tools that there are.
-func printDescriptions(w *output.Writer, of map[string]string, all []string) {
-	for _, name := range slices.Sorted(maps.Keys(of)) {
-		text := suspect.Mark(of[name], name, all)
-		w.Printf("\n%s\n%s\n", sanitize.Line(name, 0), output.Indent(w.Wrapped(sanitize.Text(text), 2), "  "))
+	for _, name := range slices.Sorted(maps.Keys(descriptions)) { // whole, with marks at what may be meant for models alone
+		text := sanitize.Text(suspect.Mark(descriptions[name], name, all))
+		s.Out.Printf("\n%s, %s\n%s\n", sanitize.Line(name, 0), levels[name], output.Indent(s.Out.Wrapped(text, 2), "  "))
 	}
+	return nil
 }
 
 // warningsOf returns what is not checked of a tool's schemas. To find out takes compiling
@@ -139,8 +149,7 @@ func (p shownPlugin) fields() []output.Field {
 	if f := p.LastFault; f != nil {
 		lastFault = f.Time.Format(time.RFC3339) + " " + f.Text
 	}
-	return []output.Field{
-		{Name: "name", Value: p.Name},
+	return append(append([]output.Field{{Name: "name", Value: p.Name}}, p.server.fields()...), []output.Field{
 		{Name: "path", Value: p.Path},
 		{Name: "state", Value: string(p.State)},
 		{Name: "reason", Value: p.Reason},
@@ -169,7 +178,7 @@ func (p shownPlugin) fields() []output.Field {
 		{Name: "kept", Value: keptBinaries(p.Kept)},
 		{Name: "tools", Value: output.OrDash(strings.Join(p.ToolNames, ", "))},
 		{Name: "besides", Value: besides(p.Offers)},
-	}
+	}...)
 }
 
 // besides says how much a server has besides tools; empty: nothing.

@@ -16,8 +16,9 @@ import (
 
 func newPluginsDisableCommand(s *session.Session) *cobra.Command {
 	return &cobra.Command{
-		Use:   "disable NAME",
-		Short: "Disable a plugin: it has no tools and does not run",
+		Example: "  toolhost plugins disable fs",
+		Use:     "disable NAME",
+		Short:   "Disable a plugin: it has no tools and does not run",
 		Long: `Disable a plugin, here and in the daemon, until toolhost plugins enable. Calls in
 progress may end. The plugin's file and the configuration file stay as they are; enabled:
 false in the configuration does the same, and only an edit of the file can undo it.`,
@@ -31,8 +32,9 @@ false in the configuration does the same, and only an edit of the file can undo 
 
 func newPluginsEnableCommand(s *session.Session) *cobra.Command {
 	return &cobra.Command{
-		Use:   "enable NAME",
-		Short: "Enable a plugin that is disabled, new, or held, or wants more than was accepted",
+		Example: "  toolhost plugins enable fs",
+		Use:     "enable NAME",
+		Short:   "Enable a plugin that is disabled, new, or held, or wants more than was accepted",
 		Long: `Enable a plugin that toolhost plugins disable has disabled, here and in the daemon, and
 let the daemon run its file as it is now: a file inside the workspace that is new or has
 changed is held until then. If the configuration sets hold_new, a plugin that is new in

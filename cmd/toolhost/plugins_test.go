@@ -41,7 +41,7 @@ func TestPlugins(t *testing.T) {
 		t.Errorf("last words for every day:\n%s", o.stderr)
 	}
 
-	w.run("plugins").exits(0).prints("NAME", "fs       idle     -    0.1.0    9", "refused", "skipped:\n", notes+": not executable")
+	w.run("plugins").exits(0).prints("NAME", "fs       plugin  idle     -    0.1.0    9", "refused", "skipped:\n", notes+": not executable")
 	w.run("plugins", "--log-level", "debug").exits(0).says("its last words:\n    no license")
 	// What can be used is.
 	w.write("a.txt", "text")

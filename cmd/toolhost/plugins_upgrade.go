@@ -18,30 +18,36 @@ import (
 
 func newPluginsUpgradeCommand(s *session.Session) *cobra.Command {
 	var f installFlags
-	var all bool
+	var all, check bool
 	cmd := &cobra.Command{
 		Use:   "upgrade [NAME]",
 		Short: "Install the newest release of an installed plugin",
 		Long: fmt.Sprintf(`Install the newest release of a plugin from the place that it was installed from, or of all of them, as
 toolhost plugins install does. The daemon changes over without losing a call. The last %d versions are kept:
-toolhost plugins rollback NAME goes back.`, installed.KeptVersions),
+toolhost plugins rollback NAME goes back.
+
+With --check nothing changes: the newest releases are shown, and the exit status is 1 if there is a newer
+one.`, installed.KeptVersions),
 		Example: `  toolhost plugins upgrade files
-  toolhost plugins upgrade --all --yes`,
+  toolhost plugins upgrade --all --yes
+  toolhost plugins upgrade --check`,
 		Args: cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeArgument(s, func(context.Context, session.Backend) []string {
 			return installedNames(s)
 		}),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if all == (len(args) == 1) {
-				return exit.Usage("it needs the name of a plugin, or --all", "toolhost plugins outdated lists those with a newer release")
+			if all == (len(args) == 1) && !check {
+				return exit.Usage("it needs the name of a plugin, or --all", "toolhost plugins upgrade --check lists those with a newer release")
 			}
+			f.yes = f.yes || check
 			return installing(cmd.Context(), s, f, "toolhost plugins upgrade", func(i *install) error {
-				return i.upgrade(cmd.Context(), args)
+				return i.upgrade(cmd.Context(), args, check)
 			})
 		},
 	}
 	f.bind(cmd)
 	cmd.Flags().BoolVar(&all, "all", false, "upgrade all that were installed")
+	cmd.Flags().BoolVar(&check, "check", false, "show the newest releases, and do nothing")
 	return cmd
 }
 
@@ -61,15 +67,15 @@ func installedNames(s *session.Session) (out []string) {
 
 // notInstalled is the error of a name that toolhost has not installed.
 func notInstalled(s *session.Session, name string) error {
-	hint := "toolhost plugins outdated lists what it has"
+	hint := "toolhost plugins upgrade --check lists what it has"
 	if near := suggest.Nearest(name, installedNames(s), 3); len(near) > 0 {
 		hint = output.DidYouMean(near)
 	}
 	return exit.Usage(fmt.Sprintf("toolhost has not installed a plugin %q", name), hint)
 }
 
-// upgrade upgrades the named plugin, or all.
-func (i *install) upgrade(ctx context.Context, names []string) error {
+// upgrade upgrades the named plugin, or all; check: it shows what there is.
+func (i *install) upgrade(ctx context.Context, names []string, check bool) error {
 	plugins, err := i.Dir.Plugins()
 	if err != nil {
 		return err
@@ -83,6 +89,9 @@ func (i *install) upgrade(ctx context.Context, names []string) error {
 			return notInstalled(i.s, names[0])
 		}
 		plugins = []installed.Plugin{p}
+	}
+	if check {
+		return i.outdated(ctx, plugins)
 	}
 	done, failed := []installation{}, error(nil)
 	for _, p := range plugins {

@@ -39,7 +39,7 @@ func TestServersAsk(t *testing.T) {
 				})
 				at := searching{t, c}
 				ask, sample := at.call("srv_ask", map[string]any{"text": approvalText}), at.call("srv_sample", map[string]any{"text": "think"})
-				record := w.run("audit", "search", "--json").exits(exit.Done)
+				record := w.run("audit", "--json").exits(exit.Done)
 				if strings.Contains(record.stdout, `"event":"question"`) && strings.Contains(record.stdout, "Be brief") {
 					t.Errorf("what is asked is on record: %s", record.stdout)
 				}

@@ -31,7 +31,7 @@ func TestRateOfCommands(t *testing.T) {
 	equal(t, "the number of calls that passed after 2 alone", passed(3, "mixed"), 1)
 	equal(t, "the number of calls alone that passed after the daemon's", passed(2, "served", "--no-daemon"), 0)
 
-	o := w.run("audit", "search", "--caller", "cli", "--code", "rate_limited", "--json").exits(0)
+	o := w.run("audit", "--caller", "cli", "--code", "rate_limited", "--json").exits(0)
 	equal(t, "the number of refused calls on record", strings.Count(o.stdout, "\n"), 3+3+2+2)
 	equal(t, "the number of records with a session", strings.Count(o.stdout, `"caller":"cli","session":"`), 3+3+2+2)
 }

@@ -32,7 +32,7 @@ func TestCallsAreOnRecord(t *testing.T) {
 		t.Errorf("%d lines, want an end line for each call and a begin line for one:\n%s", n, content)
 	}
 	w.run("audit", "verify").exits(0)
-	if got := w.run("audit", "search", "--code", "permission_denied", "--json").exits(0); strings.Count(got.stdout, "\n") != 1 {
+	if got := w.run("audit", "--code", "permission_denied", "--json").exits(0); strings.Count(got.stdout, "\n") != 1 {
 		t.Errorf("search found %q", got.stdout)
 	}
 

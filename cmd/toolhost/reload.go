@@ -29,11 +29,12 @@ The daemon is the one on the socket (--socket), whatever its root.`
 func newReloadCommand(s *session.Session) *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
-		Use:   "reload",
-		Short: "Make the daemon apply what has changed",
-		Long:  aboutReload,
-		Args:  noArguments,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return reload(cmd.Context(), s, yes) },
+		Example: "  toolhost reload",
+		Use:     "reload",
+		Short:   "Make the daemon apply what has changed",
+		Long:    aboutReload,
+		Args:    noArguments,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return reload(cmd.Context(), s, yes) },
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "trust the configuration and the lock as they are now")
 	return cmd

@@ -5,53 +5,69 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
-	"github.com/toolhost/toolhost/internal/suggest"
 )
 
 const aboutToolhost = `toolhost runs plugins that serve tools for agents. Each plugin is a process of its
 own, so a plugin that crashes, hangs or lies takes nothing else down.
 
-Exit status:
-  0  done
-  1  the tool reported a failure, or a check found one
-  2  usage: the command line or the configuration is wrong
-  3  unknown tool
-  4  invalid arguments
-  5  refused (permission, approval, rate, size)
-  6  plugin unavailable, crashed or sent an invalid answer
-  7  deadline exceeded or canceled
-
-With --json, standard output has JSON only. If a command fails, that is an object
-with the member error, which has code, message and hint.`
+Exit status: 0 done; 1 the tool reported a failure, or a check found one; 2 the command line or the
+configuration is wrong; 3 unknown tool; 4 invalid arguments; 5 refused (permission, approval, rate, size);
+6 plugin unavailable, crashed or sent an invalid answer; 7 deadline exceeded or canceled.`
 
 // subcommand is a command below the root.
 type subcommand struct {
 	name  string
 	reads reads
+	group string // its title in the help
+	lists bool   // it is a noun, and NAME list is the same
 	make  func(*session.Session) *cobra.Command
 }
 
+// The groups of the help, in their order.
+const (
+	everyDay   = "Every day"
+	theDaemon  = "Daemon"
+	thePlugins = "Plugins and MCP servers"
+	theFleet   = "Fleet"
+	authors    = "Authors"
+	setUp      = "Set up"
+	additional = "Additional"
+)
+
 var subcommands = []subcommand{
-	{"tools", orDaemon, newToolsCommand}, {"call", orDaemon, newCallCommand}, {"schema", orDaemon, newSchemaCommand},
-	{"plugins", orDaemon, newPluginsCommand}, {"mcp", orDaemon, newMCPCommand}, {"audit", orDaemon, newAuditCommand},
-	{"session", orDaemon, newSessionCommand}, {"calls", orDaemon, newCallsCommand},
-	{"serve", itself, newServeCommand}, {"sync", itself, newSyncCommand},
-	{"status", "", newStatusCommand}, {"reload", "", newReloadCommand}, {"stop", "", newStopCommand},
-	{"token", "", newTokenCommand}, {"approvals", "", newApprovalsCommand}, {"fleet", "", newFleetCommand},
-	{"plugin", "", newPluginCommand}, {"config", "", newConfigCommand}, {"trust", "", newTrustCommand},
-	{"demo", "", newDemoCommand}, {"doctor", "", newDoctorCommand}, {"version", "", newVersionCommand},
+	{"tools", orDaemon, everyDay, true, newToolsCommand},
+	{"call", orDaemon, everyDay, false, newCallCommand},
+	{"jobs", orDaemon, everyDay, true, newJobsCommand},
+	{"approvals", "", everyDay, true, newApprovalsCommand},
+	{"audit", orDaemon, everyDay, true, newAuditCommand},
+	{"status", "", everyDay, false, newStatusCommand},
+	{"serve", itself, theDaemon, false, newServeCommand},
+	{"reload", "", theDaemon, false, newReloadCommand},
+	{"stop", "", theDaemon, false, newStopCommand},
+	{"logs", orDaemon, theDaemon, false, newLogsCommand},
+	{"sessions", orDaemon, theDaemon, true, newSessionsCommand},
+	{"tokens", "", theDaemon, true, newTokensCommand},
+	{"plugins", orDaemon, thePlugins, true, newPluginsCommand},
+	{"fleet", "", theFleet, true, newFleetCommand},
+	{"dev", "", authors, false, newDevCommand},
+	{"config", "", setUp, false, newConfigCommand},
+	{"trust", "", setUp, false, newTrustCommand},
+	{"doctor", "", setUp, false, newDoctorCommand},
+	{"demo", "", setUp, false, newDemoCommand},
+	{"completion", "", additional, false, newCompletionCommand},
+	{"version", "", additional, false, newVersionCommand},
 }
 
 // newRootCommand returns the command with all its subcommands, or, if args begin with the name of
 // one, with that one: the others would only take time. It calls accepted before a subcommand runs.
 func newRootCommand(s *session.Session, accepted func(), args ...string) *cobra.Command {
+	var version bool
 	root := &cobra.Command{
 		Use:   "toolhost",
 		Short: "Run plugins that serve tools for agents",
@@ -60,7 +76,12 @@ func newRootCommand(s *session.Session, accepted func(), args ...string) *cobra.
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          noArguments,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if version {
+				return printVersion(s)
+			}
+			return cmd.Help()
+		},
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			if err := errors.Join(cmd.ValidateRequiredFlags(), cmd.ValidateFlagGroups()); err != nil {
 				return err // cobra checks them later, when an error is not one of the command line any more
@@ -88,10 +109,19 @@ func newRootCommand(s *session.Session, accepted func(), args ...string) *cobra.
 		named = slices.IndexFunc(subcommands, func(c subcommand) bool { return c.name == args[0] })
 	}
 	for i, c := range subcommands {
-		if named < 0 || i == named {
-			root.AddCommand(c.reads.mark(c.make(s))...)
+		if !root.ContainsGroup(c.group) {
+			root.AddGroup(&cobra.Group{ID: c.group, Title: c.group})
 		}
+		if named >= 0 && i != named {
+			continue
+		}
+		cmd := c.make(s)
+		if cmd.GroupID = c.group; c.lists {
+			addList(cmd)
+		}
+		root.AddCommand(c.reads.mark(cmd)...)
 	}
+	root.Flags().BoolVar(&version, "version", false, "show the version")
 	recordAdministration(s, root)
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
@@ -109,24 +139,6 @@ func noArguments(cmd *cobra.Command, args []string) error {
 		return fmt.Errorf("%s takes no arguments, not %q", cmd.CommandPath(), args[0])
 	}
 	return noSuchCommand(cmd, args[0])
-}
-
-// noSuchCommand returns the error for a word that is not a subcommand, with those that are.
-func noSuchCommand(cmd *cobra.Command, word string) error {
-	var names []string
-	for _, sub := range cmd.Commands() {
-		if sub.IsAvailableCommand() {
-			names = append(names, sub.Name())
-		}
-	}
-	message := fmt.Sprintf("%s has no command %q", cmd.CommandPath(), word)
-	switch near := suggest.Nearest(word, names, 3); {
-	case len(near) > 0:
-		return exit.Usage(message, output.DidYouMean(near))
-	case len(names) == 0:
-		return exit.Usage(message, "it has no subcommands: see "+cmd.CommandPath()+" --help")
-	}
-	return exit.Usage(message, "it has "+strings.Join(names, ", "))
 }
 
 // oneName accepts one argument, the name of a tool or plugin.

@@ -24,11 +24,18 @@ func TestUsage(t *testing.T) {
 	}{
 		{"tolls", []string{`toolhost: toolhost has no command "tolls"`, "did you mean tools?"}},
 		{"xyzzy", []string{`toolhost has no command "xyzzy"`, "it has approvals, audit, call"}},
+		{"stp", []string{`toolhost has no command "stp"`, "it has approvals, audit, call"}},
+		{"jobs cancle x", []string{`toolhost jobs has no command "cancle"`, "it has cancel, show"}},
+		{"approvals aprove x", []string{"it has approve, deny, show"}},
+		{"ps", []string{`toolhost has no command "ps"`, "here it is toolhost plugins"}},
+		{"plugins describe x", []string{"here it is toolhost plugins show"}},
+		{"tools ls", []string{"here it is toolhost tools"}},
+		{"config validate", []string{"here it is toolhost config check"}},
+		{"plugins logout x", []string{"here it is toolhost plugins login NAME --forget"}},
 		{"tools shwo x", []string{`toolhost tools has no command "shwo"`, "did you mean show?"}},
-		{"plugins list", []string{`toolhost plugins has no command "list"`, "it has disable, enable, install, lock, logs, mirror, outdated"}},
-		{"mcp show", []string{"toolhost mcp show needs the name of an MCP server", "see toolhost mcp show --help"}},
+		{"plugins xyzzy", []string{`toolhost plugins has no command "xyzzy"`, "it has disable, enable, import, install, lock, login"}},
 		{"plugins show", []string{"toolhost plugins show needs the name of a plugin"}},
-		{"mcp import", []string{"toolhost mcp import needs the file of another MCP client", "see toolhost mcp import --help"}},
+		{"plugins import", []string{"toolhost plugins import needs the file of another MCP client", "see toolhost plugins import --help"}},
 		{"version 2", []string{`toolhost version takes no arguments, not "2"`, "see toolhost version --help"}},
 		{"call", []string{"toolhost call needs the name of a tool", "see toolhost call --help"}},
 		{"call a b c", []string{"not 3 words"}},
@@ -41,7 +48,7 @@ func TestUsage(t *testing.T) {
 		{"call a --grant FS", []string{`"FS" is not a valid capability`, "fs:read"}},
 		{"call a --arg path", []string{`--arg "path" is not of the form name=value`}},
 		{"call a @nowhere.json", []string{"the arguments cannot be read", "nowhere.json"}},
-		{"audit search --code permission_denid", []string{"is not a code", "did you mean permission_denied?"}},
+		{"audit --code permission_denid", []string{"is not a code", "did you mean permission_denied?"}},
 		{"tools --max-safety none", []string{`unknown safety level "none"`, "safe, cautious or dangerous"}},
 	} {
 		o := w.bare(strings.Fields(c.line)...).exits(2).says(c.says...)
@@ -61,10 +68,17 @@ func TestHelp(t *testing.T) {
 	}
 	w.bare("help", "nope").exits(2).says(`toolhost has no command "nope"`)
 	w.bare("nope", "--help").exits(2).says(`toolhost has no command "nope"`)
-	w.bare("plugins", "list", "-h").exits(2).says("it has disable, enable,")
+	w.bare("plugins", "xyzzy", "-h").exits(2).says("it has disable, enable,")
 	w.bare("help", "plugins", "lokc").exits(2).says("did you mean lock?")
 	w.bare("help", "call", "fs.read").exits(2).says("toolhost call --help")
-	w.bare("completion", "bsh").exits(2).says("did you mean bash")
+	w.bare("completion", "bsh").exits(2).says("use bash, fish,")
+	for _, args := range [][]string{{"--version"}, {"version"}} {
+		w.bare(args...).exits(0).prints("toolhost ", "plugin protocol")
+	}
+	root := w.bare("--help").exits(0).prints("Every day:\n", "Daemon:\n", "Authors:\n").stdout
+	if n := strings.Count(root, "\n"); n > 60 {
+		t.Errorf("the help of toolhost has %d lines", n)
+	}
 	w.bare("__complete", "help", "plugins", "l").exits(0).prints("lock\t")
 	for _, line := range []string{"", "--help", "help call", "call --help"} {
 		o := w.bare(strings.Fields(line)...).exits(0).prints("Usage:")
@@ -79,9 +93,9 @@ func TestNoDaemon(t *testing.T) {
 	w := newWorld(t)
 	nowhere := t.TempDir()
 	for _, line := range []string{
-		"status", "stop", "reload", "fleet", "fleet tools", "approvals", "approvals show x", "approvals approve x", "approvals deny x",
-		"calls", "calls show x", "calls wait x", "calls cancel x", "session list", "session end x", "plugins logs x",
-		"call x --session work", "call x --detach", "fleet call x --on host",
+		"status", "stop", "reload", "fleet", "tools --on x", "approvals", "approvals show x", "approvals approve x", "approvals deny x",
+		"jobs", "jobs list", "jobs show x", "jobs show x --wait", "jobs cancel x", "sessions", "sessions end x", "logs x", "logs",
+		"call x --session work", "call x --detach", "call x --on host",
 	} {
 		w.bare(append(strings.Fields(line), "--root", nowhere, "--socket", nowhere+"/none.sock", "--plugin-dir", nowhere)...).
 			exits(exit.Unavailable).
@@ -113,7 +127,7 @@ func TestErrorsAreJSON(t *testing.T) {
 		{"plugins show x --json --plugin-dir " + nowhere, 2, exit.CodeUsage},
 		{"plugins restart x --json --plugin-dir " + nowhere, 2, exit.CodeUsage},
 		{"plugins lock --check --json --plugin-dir " + nowhere + " --config " + nowhere + "/none.yaml", 2, exit.CodeUsage},
-		{"schema --json", 2, exit.CodeUsage},
+		{"tools --for yaml --json", 2, exit.CodeUsage},
 		{"reload --json --socket " + socket, 6, tool.CodeUnavailable},
 		{"config check --json " + nowhere + "/none.yaml", 2, exit.CodeUsage},
 		{"config init --json " + nowhere + "/none/none.yaml", 1, exit.CodeFailed},
@@ -145,6 +159,9 @@ func TestHelpIsNarrow(t *testing.T) {
 			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 {
 				t.Errorf("toolhost %q prints a line of %d columns: %s", words, n, line)
 			}
+		}
+		if cmd.Runnable() && !cmd.Hidden && !cmd.HasExample() && cmd.HasParent() && cmd.Name() != "dev" {
+			t.Errorf("toolhost %q has no example", words)
 		}
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			if name, _ := pflag.UnquoteUsage(f); name != strings.ToUpper(name) {

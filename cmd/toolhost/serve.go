@@ -37,8 +37,8 @@ part is invalid, nothing changes and the log says why. Changes inside the worksp
 reload or toolhost trust, a plugin for toolhost reload or toolhost plugins enable.
 
 The daemon serves numbers for Prometheus (/metrics) and profiles (/debug/pprof/) on its
-socket; with --metrics the numbers also on a loopback address, which every user of this
-machine can read. The log has a line for each crash, backoff, quarantine and upgrade, and
+socket; with metrics.address in the configuration also on a loopback address, which every user of
+this machine can read. The log has a line for each crash, backoff, quarantine and upgrade, and
 for each plugin that comes or goes; with --json it is JSON.
 
 SIGTERM, toolhost stop and an interrupt end the daemon: it takes no more calls, waits at most --drain for
@@ -51,7 +51,7 @@ socket, which ends when the client leaves. The client is the caller mcp of the c
 or the one of --caller. The log is on standard error, and nothing but MCP on standard output.
 
 --mcp http runs the daemon and serves MCP clients at /mcp, on ` + "127.0.0.1:7411" + ` or the address of
---listen or mcp.listen. Each client needs a token, on this machine too: toolhost token new NAME
+--listen or mcp.listen. Each client needs a token, on this machine too: toolhost tokens new NAME
 makes one of the caller NAME. An address of other machines needs a certificate (mcp.tls).
 /healthz says whether the process lives, /readyz whether it serves.
 
@@ -60,8 +60,8 @@ alone, with the same checks, grants, approval and record as those of any plugin.
 
 --nats URL joins the fleet of the hosts that meet on a NATS server; --nats embedded runs a server
 in the daemon, on port 4222 of 127.0.0.1, for hosts on this machine. By default nothing is shared
-and nothing is mounted: --share and --mount name tools, or patterns such as gpu.*, as nats.share and
-nats.mount in the configuration do. If no server is reached, the daemon serves its own tools and
+and nothing is mounted: nats.share and nats.mount in the configuration name tools, or patterns such
+as gpu.*. If no server is reached, the daemon serves its own tools and
 goes on trying. See toolhost fleet.
 
 MCP clients get what the configuration gives their caller, and what --grant and --yes say: they
@@ -89,7 +89,7 @@ func newServeCommand(s *session.Session) *cobra.Command {
 	var f fleetFlags
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Run the plugins as a daemon that other commands use, or for MCP clients",
+		Short: "Run the plugins as a daemon, or for MCP clients",
 		Long:  aboutServe,
 		Example: `  toolhost serve --root ~/project --grant fs:read
   toolhost call fs.read --arg path=README.md --root ~/project --grant fs:read
@@ -132,13 +132,10 @@ func newServeCommand(s *session.Session) *cobra.Command {
 	flags.StringSliceVar(&grants, "grant", nil, "`CAPABILITY` that callers may request, such as fs:read; may be repeated")
 	flags.BoolVar(&o.Yes, "yes", false, "let callers run dangerous tools with --yes")
 	flags.DurationVar(&o.Drain, "drain", 30*time.Second, "at the end, wait this `DURATION` for calls in progress")
-	flags.StringVar(&o.Metrics, "metrics", "", "serve /metrics on this loopback `ADDRESS`, such as 127.0.0.1:9464")
-	flags.BoolVar(&o.Profiles, "pprof", false, "serve /debug/pprof/ there, too")
 	flags.StringVar(&mcp, "mcp", "", "serve MCP clients, this `WAY`: "+strings.Join(mcpWays, " or "))
 	flags.StringVar(&o.Listen, "listen", "", "with --mcp http, listen on this `ADDRESS` (default mcp.listen in the configuration, else 127.0.0.1:7411)")
 	flags.StringVar(&o.Caller, "caller", setup.MCP, "with --mcp stdio, the `NAME` of the caller that the client is")
 	f.bind(cmd)
-	completeFlag(s, cmd, "share", toolNames)
 	bindAuditFlag(cmd, &o.Audit)
 	s.Flags.BindPlugin(cmd)
 	completeFlag(s, cmd, "caller", func(context.Context, session.Backend) []string { return callerNames(s) })

@@ -14,17 +14,13 @@ import (
 
 // fleetFlags are those of serve about a fleet.
 type fleetFlags struct {
-	nats, name           string
-	share, mount, labels []string
+	nats, name string
 }
 
 func (f *fleetFlags) bind(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.nats, "nats", "", "join the fleet on the NATS server at this `URL`, or run one: embedded[:PORT]")
 	flags.StringVar(&f.name, "name", "", "the `NAME` of this host in its fleet (default nats.name in the configuration, else the machine's)")
-	flags.StringSliceVar(&f.share, "share", nil, "share the tools that match this `PATTERN` with known hosts; may be repeated")
-	flags.StringSliceVar(&f.mount, "mount", nil, "mount the tools of known hosts that match this `PATTERN`; may be repeated")
-	flags.StringSliceVar(&f.labels, "label", nil, "a label of this host, `KEY=VALUE`; may be repeated")
 	_ = cmd.RegisterFlagCompletionFunc("nats", cobra.FixedCompletions([]string{embeddedNATS, "nats://", "tls://"},
 		cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
 }
@@ -58,13 +54,6 @@ func (f *fleetFlags) parse(given func(string) bool) (out daemon.Fleet, err error
 	default:
 		out.URL = f.nats
 	}
-	out.Name, out.Share, out.Mount, out.Labels = f.name, f.share, f.mount, map[string]string{}
-	for _, label := range f.labels {
-		k, v, ok := strings.Cut(label, "=")
-		if !ok || k == "" || v == "" {
-			return out, exit.Usage(fmt.Sprintf("--label %q is not KEY=VALUE", label), "give one such as region=eu")
-		}
-		out.Labels[k] = v
-	}
+	out.Name = f.name
 	return out, nil
 }

@@ -124,8 +124,8 @@ func TestDaemonAnswersAsACommandAlone(t *testing.T) {
 		{"tools", "show", "fs_write"},
 		{"tools", "show", "fs.wrote"},
 		{"tools", "show", "quitter.x"},
-		{"schema", "--for", "openai"},
-		{"schema", "--for", "mcp", "--max-safety", "safe"},
+		{"tools", "--for", "openai"},
+		{"tools", "--for", "mcp", "--max-safety", "safe"},
 		{"plugins", "show", "stranger"},
 		{"plugins", "show", "old.bak"},
 		{"plugins", "show", "quitter"},
@@ -206,7 +206,6 @@ func TestDaemonThatIsUnlike(t *testing.T) {
 	w.run("tools", "--plugin-dir", w.root).exits(0).prints("play.echo").
 		says(pid + "its plugin directory is " + w.plugins + ", this command's " + w.root + " and " + w.plugins)
 	w.run("call", "play.echo", "--audit", "off").exits(0).says(pid + "--audit")
-	w.run("tools", "--carrier", "unary").exits(0).says(pid + "--carrier")
 	w.run("tools", "--socket", filepath.Join(w.tmp, "none.sock")).exits(0).says("no daemon is running on " + w.tmp)
 	for _, args := range [][]string{{"--no-daemon"}, {"--socket", "off"}} {
 		equal(t, "standard error", w.run(append(args, "tools")...).exits(0).prints("play.echo").stderr, "")

@@ -68,7 +68,7 @@ func TestOneUserShutsOutNone(t *testing.T) {
 	sum, lines := 0, 0
 	w.until("all refusals are on record", func() bool {
 		sum, lines = 0, 0
-		for line := range strings.Lines(w.as(0, "audit", "search", "--caller", "visitor", "--code", "resource_exhausted", "--json").exits(0).stdout) {
+		for line := range strings.Lines(w.as(0, "audit", "--caller", "visitor", "--code", "resource_exhausted", "--json").exits(0).stdout) {
 			var e audit.Entry
 			require.NoError(t, json.Unmarshal([]byte(line), &e))
 			sum, lines = sum+e.Refusals, lines+1
@@ -112,7 +112,7 @@ func TestRefusedRequestsAreOnRecord(t *testing.T) {
 	w.run("status").exits(1).prints("calls:         2", "problem: the caller ci is refused:")
 	w.until("all refusals are on record", func() bool {
 		sum := 0
-		for line := range strings.Lines(w.run("audit", "search", "--caller", "ci", "--via", "mcp", "--tool", "play_run", "--json").exits(0).stdout) {
+		for line := range strings.Lines(w.run("audit", "--caller", "ci", "--via", "mcp", "--tool", "play_run", "--json").exits(0).stdout) {
 			var e audit.Entry
 			require.NoError(t, json.Unmarshal([]byte(line), &e))
 			sum += e.Refusals

@@ -30,11 +30,12 @@ The daemon is the one on the socket (--socket), whatever its root.`
 
 func newStatusCommand(s *session.Session) *cobra.Command {
 	return &cobra.Command{
-		Use:   "status",
-		Short: "Show whether the daemon is well",
-		Long:  aboutStatus,
-		Args:  noArguments,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return showStatus(cmd.Context(), s) },
+		Example: "  toolhost status --json",
+		Use:     "status",
+		Short:   "Show whether the daemon is well",
+		Long:    aboutStatus,
+		Args:    noArguments,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return showStatus(cmd.Context(), s) },
 	}
 }
 

@@ -96,7 +96,7 @@ func TestServeLogsJSON(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player", "quitter")
 	w.found("nonsense: [\n")
-	s := w.begin("--json", "--metrics", "127.0.0.1:0")
+	s := w.begin("--json")
 	s.await("ready: 16 tools")
 	w.run("call", "play.exit", `{"status":3}`, "--log-level", "info").exits(6).says("using the daemon")
 	s.await(`"event":"crashed"`)
@@ -116,7 +116,7 @@ func TestServeLogsJSON(t *testing.T) {
 	if !events["crashed"] || !events["note"] {
 		t.Errorf("the events are %v of %q", events, s.said)
 	}
-	if o := w.bare("serve", "--json", "--metrics", "0.0.0.0:1", "--plugin-dir", w.plugins); o.status != 2 || !strings.Contains(o.stderr, `"@level":"error"`) {
+	if o := w.bare("serve", "--json", "--drain", "-1s", "--plugin-dir", w.plugins); o.status != 2 || !strings.Contains(o.stderr, `"@level":"error"`) {
 		t.Errorf("%d: %s", o.status, o.stderr)
 	}
 }
@@ -160,16 +160,21 @@ func TestMetrics(t *testing.T) {
 func TestPluginsLogs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")
-	w.run("plugins", "logs", "player").exits(6).says("no daemon is running on ")
+	w.run("logs").exits(6).says("no daemon is running on ")
 	s := w.serve("--log-level", "error")
-	w.run("plugins", "logs", "player").exits(0)
-	w.run("plugins", "logs", "plaier").exits(2).says("did you mean player?")
+	w.run("logs", "player").exits(0)
+	w.run("logs", "plaier").exits(2).says("did you mean player?")
 	w.run("call", "play.exit", `{"status":3}`).exits(6)
 	w.until("the crash is told", func() bool {
-		o := w.run("plugins", "logs", "player").exits(0)
+		o := w.run("logs", "player").exits(0)
 		return strings.Contains(o.stdout, "goodbye") && strings.Contains(o.stdout, "plugin crashed: exit status 3")
 	})
-	cmd := w.command("plugins", "logs", "player", "--follow", "--json", "--plugin-dir", w.plugins)
+	w.run("logs").exits(0).prints("player ", "goodbye")
+	if o := w.run("logs", "--events", "--since", "1h").exits(0).prints("plugin crashed: exit status 3"); strings.Contains(o.stdout, "goodbye") {
+		t.Errorf("it has more than events: %s", o.stdout)
+	}
+	equal(t, "lines of the future", w.run("logs", "--since", "2200-01-01").exits(0).stdout, "")
+	cmd := w.command("logs", "player", "--follow", "--json", "--plugin-dir", w.plugins)
 	out := require.Must(cmd.StdoutPipe())(t)
 	require.NoError(t, cmd.Start())
 	in, last := bufio.NewScanner(out), uint64(0)

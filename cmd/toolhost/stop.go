@@ -18,10 +18,11 @@ The daemon is the one on the socket (--socket), whatever its root.`
 
 func newStopCommand(s *session.Session) *cobra.Command {
 	return &cobra.Command{
-		Use:   "stop",
-		Short: "End the daemon in good order",
-		Long:  aboutStop,
-		Args:  noArguments,
+		Example: "  toolhost stop",
+		Use:     "stop",
+		Short:   "End the daemon in good order",
+		Long:    aboutStop,
+		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := dialDaemon(cmd.Context(), s)
 			if err != nil {

@@ -49,7 +49,7 @@ func TestSurvivorOfAPlugin(t *testing.T) {
 	w.until("what the plugin has left is gone, or did what it wanted", func() bool {
 		return written() || unix.PidfdSendSignal(survivor, 0, nil, 0) != nil // which a zombie gets
 	})
-	if record := w.run("audit", "search", "--tool", "fs.write", "--json"); written() || strings.Contains(record.stdout, "fs.write") {
+	if record := w.run("audit", "--tool", "fs.write", "--json"); written() || strings.Contains(record.stdout, "fs.write") {
 		t.Errorf("the daemon has called fs.write for it: %s", record.stdout)
 	}
 }

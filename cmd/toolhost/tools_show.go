@@ -12,6 +12,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -44,6 +45,15 @@ func showTool(ctx context.Context, s *session.Session, b session.Backend, name s
 	}
 	t := shown(found)
 	t.Exports = notesOf(found.Definition)
+	mounted, err := mountedTools(ctx, b, false)
+	if err != nil {
+		return err
+	}
+	for _, m := range mounted {
+		if m.Name == found.Name {
+			t.Replicas = m.Versions
+		}
+	}
 	if s.Flags.JSON {
 		return s.Out.JSON(t)
 	}
@@ -57,6 +67,19 @@ func showTool(ctx context.Context, s *session.Session, b session.Backend, name s
 		lines = append(lines, n.lines()...)
 	}
 	printList(s.Out, "for models", lines)
+	if len(t.Replicas) > 0 {
+		s.Out.Printf("\non other hosts:\n")
+		rows := output.Table{{"  HOSTS", "PLUGIN", "DEFINITION", "USED"}}
+		for _, v := range t.Replicas {
+			used := "yes"
+			if !v.Used {
+				used = "no: " + printable(v.Reason)
+			}
+			rows.Add("  "+printable(strings.Join(v.Hosts, ",")), output.OrDash(printable(strings.TrimSpace(v.Plugin+" "+v.Version))),
+				v.Digest[:min(len(v.Digest), 12)], used)
+		}
+		s.Out.Table(rows)
+	}
 	return nil
 }
 
@@ -68,6 +91,11 @@ type shownTool struct {
 	ClaimedIdempotent bool        `json:"claimed_idempotent"`
 	// ClaimedTimeout is left out if it is in effect.
 	ClaimedTimeout tool.Duration `json:"claimed_timeout,omitempty"`
+	// Hosts are those of the fleet that calls go to; none: they stay here.
+	Hosts []string `json:"hosts,omitempty"`
+	// Replicas are the definitions of the name that hosts of the fleet share. Only toolhost tools show
+	// has them.
+	Replicas []fleet.VersionStatus `json:"replicas,omitempty"`
 	// Exports says in which formats models are given something else, and what. Only
 	// toolhost tools show has it.
 	Exports []noted `json:"exports,omitempty"`

@@ -72,7 +72,7 @@ func TestFileCannotTrustItself(t *testing.T) {
 	w.bare("tools").exits(2) // there are no default directories
 	w.run("tools").exits(0)
 	w.bare("config", "check").exits(0)
-	w.bare("config", "show").exits(0).says(untrusted).prints("planted")
+	w.bare("config").exits(0).says(untrusted).prints("planted")
 	w.bare("config", "check", "--start").exits(2).says("plugins are not started with the settings of a file that is not trusted")
 	w.bare("plugins", "lock").exits(2)
 	if _, err := os.Stat(marker); err == nil {

@@ -31,21 +31,21 @@ func TestBrokenConfigKeepsTheDaemon(t *testing.T) {
 	s.await("nothing has changed: " + file)
 	for _, args := range [][]string{
 		{"call", "play.echo"}, {"tools"}, {"plugins"}, {"plugins", "show", "player"}, {"plugins", "restart", "player"},
-		{"schema", "--for", "mcp"}, {"audit", "tail"}, {"session", "list"},
+		{"tools", "--for", "mcp"}, {"audit"}, {"sessions"},
 	} {
 		o := w.bare(append(args, "--config", file)...).exits(0)
 		if n := strings.Count(o.stderr, file+":4:1"); n != 1 {
 			t.Errorf("%q says %d times that the file is broken:\n%s", args, n, o.stderr)
 		}
 	}
-	w.bare("audit", "tail", "--config", file).exits(0).prints("play.echo")
+	w.bare("audit", "--config", file).exits(0).prints("play.echo")
 	w.bare("call", "play.blob", "--config", file).exits(3) // what the daemon was told stays in force
 	w.bare("call", "play.danger", "--yes", "--config", file).exits(5).says("the daemon does not accept --yes")
 
 	broken := file + ":4:1: nonsense: unknown key"
 	for _, args := range [][]string{
 		{"call", "play.echo", "--no-daemon"}, {"tools", "--root", away}, {"tools", "--plugin-dir", away},
-		{"tools", "--socket", filepath.Join(w.tmp, "none.sock")}, {"audit", "tail", "--no-daemon"},
+		{"tools", "--socket", filepath.Join(w.tmp, "none.sock")}, {"audit", "--no-daemon"},
 		{"plugins", "lock"}, {"plugins", "restart", "player", "--no-daemon"},
 	} {
 		o := w.bare(append(args, "--config", file)...)

@@ -24,21 +24,21 @@ type build struct {
 
 func newVersionCommand(s *session.Session) *cobra.Command {
 	return &cobra.Command{
-		Use:   "version",
-		Short: "Show the version, and the version of the plugin protocol",
-		Args:  noArguments,
-		RunE: func(*cobra.Command, []string) error {
-			b := thisBuild()
-			if s.Flags.JSON {
-				return s.Out.JSON(b)
-			}
-			s.Out.Printf("toolhost %s (plugin protocol %d, %s, %s/%s)\n", b.Version, b.Protocol, b.Go, b.OS, b.Arch)
-			if b.Revision != "" {
-				s.Out.Printf("revision %s%s\n", b.Revision, map[bool]string{true: ", with changes"}[b.Modified])
-			}
-			return nil
-		},
+		Use: "version", Short: "Show the version, as --version does", Hidden: true, Args: noArguments,
+		RunE: func(*cobra.Command, []string) error { return printVersion(s) },
 	}
+}
+
+func printVersion(s *session.Session) error {
+	b := thisBuild()
+	if s.Flags.JSON {
+		return s.Out.JSON(b)
+	}
+	s.Out.Printf("toolhost %s (plugin protocol %d, %s, %s/%s)\n", b.Version, b.Protocol, b.Go, b.OS, b.Arch)
+	if b.Revision != "" {
+		s.Out.Printf("revision %s%s\n", b.Revision, map[bool]string{true: ", with changes"}[b.Modified])
+	}
+	return nil
 }
 
 func thisBuild() build {

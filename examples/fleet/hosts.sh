@@ -30,15 +30,15 @@ host() { # NAME FLAG...
 }
 
 port=${PORT:-4222}
-plugins=plugins host one --nats "embedded:$port" --share 'fs.*'
-plugins=plugins host two --nats "nats://127.0.0.1:$port" --share 'fs.*'
-host three --nats "nats://127.0.0.1:$port" --mount 'fs.*'
+plugins=plugins host one --nats "embedded:$port"
+plugins=plugins host two --nats "nats://127.0.0.1:$port"
+host three --nats "nats://127.0.0.1:$port"
 three() { toolhost --socket "$work/three.sock" --config "$PWD/examples/fleet/toolhost.yaml" --root "$work/three" --plugin-dir "$work/none" "$@"; }
 three fleet
 three call fs.read '{"path":"name.txt"}'
 three fleet drain one
 three call fs.read '{"path":"name.txt"}'
-three fleet tools
+three tools
 call=$(three call --detach fs.list) # it waits in a queue until a host takes it
-three calls wait "$call"
-three calls
+three jobs show "$call" --wait
+three jobs

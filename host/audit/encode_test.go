@@ -52,7 +52,7 @@ func TestEncodeAsTagged(t *testing.T) {
 		t.Errorf("read back:\n%+v\nwant\n%+v", back, full())
 	}
 	uid := 1000
-	for _, r := range []Record{full(), {Time: start}, {Time: start, Event: Admin, Action: "token new", Object: "laptop", UID: &uid, Caller: "cli", Message: "token 3f2a"}} {
+	for _, r := range []Record{full(), {Time: start}, {Time: start, Event: Admin, Action: "tokens new", Object: "laptop", UID: &uid, Caller: "cli", Message: "token 3f2a"}} {
 		tagged := require.Must(json.Marshal(r))(t)
 		equal(t, "a record by its tags", string(tagged), encoded(r))
 	}

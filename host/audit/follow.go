@@ -10,21 +10,19 @@ import (
 	"time"
 )
 
-// pollInterval is how often Follow looks for new lines.
+// pollInterval is how often a search that follows looks for new lines.
 const pollInterval = 200 * time.Millisecond
 
-// Follow yields the last n lines of a log, and then each new one, also from the files
-// that follow, until the context ends. It waits for a log that is not there yet. Errors
-// are those of [Search], of which the last is any but a *[Break].
-func Follow(ctx context.Context, path string, n int) iter.Seq2[Entry, error] {
+// followed is [Search] with [Filter.Follow].
+func followed(ctx context.Context, path string, filter *Filter) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		f := follower{path: path, walk: newWalk(&Filter{Limit: max(n, 1)})}
+		f := follower{path: path, walk: newWalk(filter)}
 		defer f.release()
 		tick := time.NewTicker(pollInterval)
 		defer tick.Stop()
 		for first := true; ; first = false {
-			more, err := f.poll(ctx, first, n, yield)
-			if err != nil && more && ctx.Err() == nil { // its end is how callers end Follow
+			more, err := f.poll(ctx, first, yield)
+			if err != nil && more && ctx.Err() == nil { // its end is how callers end it
 				yield(Entry{}, err)
 			}
 			if err != nil || !more {
@@ -47,8 +45,8 @@ type follower struct {
 	held *part
 }
 
-// poll yields the lines that are new; at first the last n.
-func (f *follower) poll(ctx context.Context, first bool, n int, yield func(Entry, error) bool) (more bool, err error) {
+// poll yields the lines that are new.
+func (f *follower) poll(ctx context.Context, first bool, yield func(Entry, error) bool) (more bool, err error) {
 	if f.held != nil {
 		info, err := os.Lstat(f.path)
 		if err == nil && os.SameFile(info, f.held.info) && info.Size() == f.held.info.Size() {
@@ -66,9 +64,6 @@ func (f *follower) poll(ctx context.Context, first bool, n int, yield func(Entry
 		}
 	}
 	f.walk.at.following = true
-	if first && n <= 0 {
-		yield = func(Entry, error) bool { return true }
-	}
 	return s.walk(ctx, f.walk, yield)
 }
 

@@ -26,7 +26,7 @@ func follow(t *testing.T, path string, n int, step func(seen func() string)) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			for e, err := range Follow(ctx, path, n) {
+			for e, err := range Search(ctx, path, Filter{Limit: n, Follow: true}) {
 				var unreadable *Break
 				if errors.As(err, &unreadable) {
 					e.Call = "?"
@@ -105,16 +105,16 @@ func TestFollowBeforeTheBeginning(t *testing.T) {
 func TestFollowBehindKeep(t *testing.T) {
 	t.Parallel()
 	f, path := newLog(t, 2, Options{MaxSize: threeLines(t), Keep: 2})
-	follow(t, path, 0, func(seen func() string) {
-		equal(t, "at first", seen(), "")
+	follow(t, path, 2, func(seen func() string) {
+		equal(t, "at first", seen(), "c0 c1")
 		write(t, f, 12)
 		equal(t, "what is kept, and the rest of the old file", seen(), "c0 c4 c5 c6 c7 c8 c9 c10 c11")
 	})
 	// A crash between two files, and no line that is shown twice.
 	f, path = newLog(t, 2, Options{})
 	require.NoError(t, errors.Join(f.Close(), os.Rename(path, rotatedPath(path, 1))))
-	follow(t, path, 0, func(seen func() string) {
-		equal(t, "at first", seen(), "")
+	follow(t, path, 2, func(seen func() string) {
+		equal(t, "at first", seen(), "c0 c1")
 		write(t, open(t, path, Options{}), 1)
 		equal(t, "then", seen(), "c0")
 	})
@@ -123,7 +123,7 @@ func TestFollowBehindKeep(t *testing.T) {
 func TestFollowEnds(t *testing.T) {
 	t.Parallel()
 	_, path := newLog(t, 2, Options{})
-	for e, err := range Follow(t.Context(), path, 2) {
+	for e, err := range Search(t.Context(), path, Filter{Limit: 2, Follow: true}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,8 +132,8 @@ func TestFollowEnds(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	equal(t, "after the context has ended", calls(t, Follow(ctx, path, 2)), "")
-	for _, err := range Follow(t.Context(), filepath.Dir(path), 1) {
+	equal(t, "after the context has ended", calls(t, Search(ctx, path, Filter{Limit: 2, Follow: true})), "")
+	for _, err := range Search(t.Context(), filepath.Dir(path), Filter{Limit: 1, Follow: true}) {
 		if err == nil || !strings.Contains(err.Error(), " cannot be read: it is a directory") {
 			t.Errorf("a directory: %v", err)
 		}

@@ -42,7 +42,7 @@ type Record struct {
 	Time time.Time `json:"time"`
 	// Event is [Begin], [End], [Question] or [Admin].
 	Event string `json:"event"`
-	// Action is what an [Admin] line is of, such as "token new", and Object what it was done to, such as
+	// Action is what an [Admin] line is of, such as "tokens new", and Object what it was done to, such as
 	// a plugin or a question. Both are empty for calls.
 	Action string `json:"action,omitempty"`
 	Object string `json:"object,omitempty"`

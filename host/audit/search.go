@@ -33,8 +33,8 @@ type Filter struct {
 	Code tool.Code
 	// Events are the events of lines, any of them; none: all.
 	Events []string
-	// Since is the earliest time.
-	Since time.Time
+	// Since is the earliest time, and Until the latest; zero: none.
+	Since, Until time.Time
 	// Text is in a text of the record or in its input, in upper or lower case.
 	Text string
 	// Unended chooses the begin lines of calls that have no end line: they are in progress, or
@@ -42,6 +42,9 @@ type Filter struct {
 	Unended bool
 	// Limit leaves out all but the newest entries; 0: none. Lines that are not records do not count.
 	Limit int
+	// Follow has the search go on with each new entry, also of the files that follow, until the context ends,
+	// and wait for a log that is not there yet. It does not go with Unended.
+	Follow bool
 }
 
 func (f *Filter) match(e *Entry) bool {
@@ -52,7 +55,7 @@ func (f *Filter) match(e *Entry) bool {
 		f.Via != "" && e.Via != f.Via,
 		!strings.HasPrefix(e.Client, f.Client),
 		!strings.HasPrefix(e.Session, f.Session),
-		e.Time.Before(f.Since),
+		e.Time.Before(f.Since), !f.Until.IsZero() && e.Time.After(f.Until),
 		len(f.Events) > 0 && !slices.Contains(f.Events, e.Event):
 		return false
 	case f.Code == CodeOK && (e.Event != End || e.Code != ""),
@@ -82,8 +85,11 @@ const maxDisorder = 10_000
 //
 // # Errors
 //
-// [fs.ErrNotExist] if there is no log; the context's error if it ends.
+// [fs.ErrNotExist] if there is no log; the context's error if it ends. With Follow neither is one.
 func Search(ctx context.Context, path string, filter Filter) iter.Seq2[Entry, error] {
+	if filter.Follow {
+		return followed(ctx, path, &filter)
+	}
 	return func(yield func(Entry, error) bool) {
 		s, err := openSnapshot(ctx, path)
 		if err != nil {

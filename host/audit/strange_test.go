@@ -42,7 +42,7 @@ func TestSparse(t *testing.T) {
 	}
 	equal(t, "its end", calls(t, Search(t.Context(), path, Filter{Limit: 1})), "c1 ?3")
 	equal(t, "a search", calls(t, Search(t.Context(), path, Filter{})), "c0 c1 ?3")
-	for e, err := range Follow(t.Context(), path, 9) {
+	for e, err := range Search(t.Context(), path, Filter{Limit: 9, Follow: true}) {
 		if e.Call == "" {
 			if err == nil || !strings.Contains(err.Error(), endlessText) {
 				t.Errorf("it is followed: %v", err)

@@ -115,7 +115,7 @@ func goesOn(ctx context.Context, name, id string, err error) error {
 	return tool.Errorf(code, "the durable call %s%s is not waited for any longer, and goes on: %v", id, of, err).
 		Of(name, Owner).At(tool.StageExecute).Because(fmt.Errorf("%w: %w", ErrGoesOn, err)).
 		Try("do not repeat the call: it goes on, and the tool would run twice").
-		Fix(fmt.Sprintf("toolhost calls wait %s prints its result, toolhost calls cancel %s ends it", id, id))
+		Fix(fmt.Sprintf("toolhost jobs show %s --wait prints its result, toolhost jobs cancel %s ends it", id, id))
 }
 
 // outcomeOf returns how a call of a tool, by its name here, has ended.

@@ -121,7 +121,7 @@ type Rule struct {
 	Labels map[string]string `json:"labels,omitempty" key:"label_name" is:"label" example:"{\"region\": \"eu\"}"`
 	// Avoid is labels of hosts that are used only if there is no other. Default: none.
 	Avoid map[string]string `json:"avoid,omitempty" key:"label_name" is:"label" example:"{\"spot\": \"yes\"}"`
-	// Durable has calls wait in a queue of NATS JetStream, where they outlive their caller, see toolhost calls:
+	// Durable has calls wait in a queue of NATS JetStream, where they outlive their caller, see toolhost jobs:
 	// at-least-once runs a call again if its host is lost, at-most-once does not. On a host that runs them,
 	// at-least-once says that a tool may be run again though it does not say that it is idempotent. labels and avoid
 	// have no effect on where they run. Default: calls wait for their host.

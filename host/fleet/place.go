@@ -230,5 +230,5 @@ func (r *remoteCall) noHost(v *version) error {
 func noHost(name, why string) error {
 	return tool.Errorf(tool.CodeUnavailable, "no host of the fleet can run %s: %s", name, why).Of(name, Owner).
 		At(tool.StageExecute).NeverSent().Try("try again later").
-		Fix("toolhost fleet shows the hosts, and toolhost fleet tools the tools")
+		Fix("toolhost fleet shows the hosts, and toolhost tools the tools")
 }

@@ -98,7 +98,7 @@ func TestDurableCall(t *testing.T) {
 		t.Errorf("who gives up at once is told %v", err)
 	}
 	e := tool.AsError(err)
-	if e.Code != tool.CodeCanceled || e.Unsent || !errors.Is(err, fleet.ErrGoesOn) || !strings.Contains(e.OperatorHint, "toolhost calls wait "+id) {
+	if e.Code != tool.CodeCanceled || e.Unsent || !errors.Is(err, fleet.ErrGoesOn) || !strings.Contains(e.OperatorHint, "toolhost jobs show "+id) {
 		t.Errorf("who gives up is told %+v", e)
 	}
 	close(release)

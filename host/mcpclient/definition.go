@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash"
-	"maps"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -15,16 +14,6 @@ import (
 	"github.com/toolhost/toolhost/internal/mcpjson"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
-
-// Proposed returns the safety level that a tool's annotations suggest, for an operator to
-// accept or not. They are the server's word, and the defaults are the specification's: a tool
-// that says nothing may destroy.
-//
-//   - it says that it only reads: safe, or cautious if it also says that it deals with an open
-//     world, to which what it reads could be sent;
-//   - it says that it destroys nothing: cautious;
-//   - anything else: dangerous.
-func Proposed(a *mcp.ToolAnnotations) tool.Safety { return mcpjson.Safety(a) }
 
 // rawTool is a tool as a server describes it. Each member is decoded by itself, so that a
 // wrong one costs no more than itself.
@@ -50,7 +39,7 @@ type listingBuilder struct {
 
 func newListingBuilder(l *link) *listingBuilder {
 	return &listingBuilder{
-		l: l, out: listing{theirs: map[string]string{}, annotations: map[string]mcp.ToolAnnotations{}}, seen: map[string]bool{}, digest: sha256.New(),
+		l: l, out: listing{theirs: map[string]string{}}, seen: map[string]bool{}, digest: sha256.New(),
 	}
 }
 
@@ -95,7 +84,7 @@ func (b *listingBuilder) tool(raw json.RawMessage) error {
 	if other, taken := b.out.theirs[d.Name]; taken {
 		return fmt.Errorf("its tools %.128q and %.128q both have the name %s here; the first counts", other, t.Name, d.Name)
 	}
-	b.out.theirs[d.Name], b.out.annotations[d.Name] = t.Name, t.annotations()
+	b.out.theirs[d.Name] = t.Name
 	b.out.tools = append(b.out.tools, d)
 	return nil
 }
@@ -147,18 +136,6 @@ func (u *Upstream) definition(t rawTool) tool.Definition {
 func (t rawTool) annotations() (a mcp.ToolAnnotations) {
 	_ = json.Unmarshal(t.Annotations, &a) // a wrong one claims nothing
 	return a
-}
-
-// Annotations returns what the server claims of its tools, by their names here, for [Proposed];
-// nil: it is not connected.
-func (u *Upstream) Annotations() map[string]mcp.ToolAnnotations {
-	u.mu.Lock()
-	l := u.link
-	u.mu.Unlock()
-	if l == nil || l.listed.Load() == nil {
-		return nil
-	}
-	return maps.Clone(l.listed.Load().annotations)
 }
 
 // text returns a string of a server, with the newlines that a definition has; empty: it is

@@ -77,7 +77,7 @@ func TestLogin(t *testing.T) {
 	u := oauthUpstream(t, s, dir)
 
 	err := tryEcho(t, u)
-	if tool.CodeOf(err) != tool.CodeUnavailable || !strings.Contains(err.Error(), "toolhost mcp login srv") {
+	if tool.CodeOf(err) != tool.CodeUnavailable || !strings.Contains(err.Error(), "toolhost plugins login srv") {
 		t.Fatalf("before the login: %v", err)
 	}
 	require.NoError(t, u.Login(within(t), LoginOptions{OpenBrowser: browse}))
@@ -130,7 +130,7 @@ func TestLogin(t *testing.T) {
 	s.Access, s.Refresh = "x", "other"
 	s.Unlock()
 	err = tryEcho(t, oauthUpstream(t, s, dir))
-	if err == nil || strings.Contains(err.Error(), secret) || !strings.Contains(err.Error(), "mcp login") {
+	if err == nil || strings.Contains(err.Error(), secret) || !strings.Contains(err.Error(), "plugins login") {
 		t.Errorf("a refresh that fails: %v", err)
 	}
 	if err := u.Logout(); err != nil {

@@ -67,7 +67,7 @@ func (l *link) refusal(err error) error {
 	}
 	return tool.Errorf(tool.CodeUnavailable, "the MCP server %s does not let the host in: %w", l.u.config.Name, err).
 		Of("", l.u.config.Name).At(tool.StageStart).Try("ask the operator to authorize the host").
-		Fix("run toolhost mcp login " + l.u.config.Name + ", or give the server's headers a valid token")
+		Fix("run toolhost plugins login " + l.u.config.Name + ", or give the server's headers a valid token")
 }
 
 // failure returns the error of a call that has no result.

@@ -21,7 +21,6 @@ type listing struct {
 	theirs map[string]string // the server's names, by those here
 	digest string            // of what the server sent
 
-	annotations map[string]mcp.ToolAnnotations // by the names here
 }
 
 func (s *listing) definitions() []tool.Definition {

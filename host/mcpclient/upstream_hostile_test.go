@@ -471,21 +471,4 @@ func TestChoice(t *testing.T) {
 	if string(got) != want {
 		t.Errorf("%s", got)
 	}
-	yes, no := true, false
-	for _, c := range []struct {
-		a    *mcp.ToolAnnotations
-		want tool.Safety
-	}{
-		{nil, tool.Dangerous},
-		{&mcp.ToolAnnotations{}, tool.Dangerous},
-		{&mcp.ToolAnnotations{ReadOnlyHint: true}, tool.Safe},
-		{&mcp.ToolAnnotations{ReadOnlyHint: true, OpenWorldHint: &no}, tool.Safe},
-		{&mcp.ToolAnnotations{ReadOnlyHint: true, OpenWorldHint: &yes}, tool.Cautious},
-		{&mcp.ToolAnnotations{DestructiveHint: &no}, tool.Cautious},
-		{&mcp.ToolAnnotations{DestructiveHint: &yes, IdempotentHint: true}, tool.Dangerous},
-	} {
-		if got := Proposed(c.a); got != c.want {
-			t.Errorf("%+v gives %s", c.a, got)
-		}
-	}
 }

@@ -180,7 +180,7 @@ func (c *Calls) refused(name string, err error) error {
 		e.Unsent = true
 	default: // an answer was lost
 		e = tool.Errorf(tool.CodeUnavailable, "it is not known whether the call of %s is in the queue: %w", name, err)
-		e.Hint, e.OperatorHint = "find out before you repeat it", "toolhost calls shows it, if it is"
+		e.Hint, e.OperatorHint = "find out before you repeat it", "toolhost jobs shows it, if it is"
 	}
 	e.Tool = name
 	return e

@@ -116,7 +116,7 @@ var served = regexp.MustCompile(`https?://[^\s"]+/mcp`)
 // serve runs toolhost serve --mcp http until the test has ended.
 func (w *world) serve(args ...string) server {
 	w.t.Helper()
-	s := server{token: strings.TrimSpace(w.run("token", "new", "suite")), log: newLines()}
+	s := server{token: strings.TrimSpace(w.run("tokens", "new", "suite")), log: newLines()}
 	ctx, end := context.WithCancel(context.Background())
 	cmd := w.program(ctx, w.toolhost(), w.arguments(append([]string{
 		"serve", "--mcp", "http", "--listen", "127.0.0.1:0", "--log-level", "info",

@@ -1,4 +1,4 @@
-// Package languages begins a plugin in each language as an author does, with toolhost plugin new,
+// Package languages begins a plugin in each language as an author does, with toolhost dev new,
 // builds and tests it, and has a host run it. The projects in Python and Node are the ones in
 // examples/plugins: they are written from docs/plugin-protocol.md and plugin.proto alone.
 package languages
@@ -72,7 +72,7 @@ func needsPrograms(names ...string) string {
 	return ""
 }
 
-// project is what toolhost plugin new wrote, and how it is built.
+// project is what toolhost dev new wrote, and how it is built.
 type project struct {
 	dir  string
 	make []string // arguments of make
@@ -106,7 +106,7 @@ func inEach(t *testing.T, test func(t *testing.T, language string, p project)) {
 func newProject(t *testing.T, language string) string {
 	t.Helper()
 	path := command(t)
-	args := []string{"plugin", "new", name, "--lang", language}
+	args := []string{"dev", "new", name, "--lang", language}
 	if language == "go" {
 		checkout := require.Must(filepath.Abs("../../.."))(t)
 		args = append(args, "--toolhost", checkout)
@@ -114,7 +114,7 @@ func newProject(t *testing.T, language string) string {
 	cmd := exec.CommandContext(t.Context(), path, args...) //nolint:gosec // of this test
 	cmd.Dir = t.TempDir()
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("toolhost plugin new: %v\n%s", err, out)
+		t.Fatalf("toolhost dev new: %v\n%s", err, out)
 	}
 	return filepath.Join(cmd.Dir, name)
 }
@@ -131,7 +131,7 @@ func (p project) run(t *testing.T, targets ...string) {
 	}
 }
 
-// The examples are what toolhost plugin new writes. Their plugin.proto is a link to the contract.
+// The examples are what toolhost dev new writes. Their plugin.proto is a link to the contract.
 func TestExamplesAreFresh(t *testing.T) {
 	t.Parallel()
 	for language, l := range languages {
@@ -152,7 +152,7 @@ func TestExamplesAreFresh(t *testing.T) {
 				return nil
 			}
 			if !*update {
-				t.Errorf("%s is not what toolhost plugin new writes: run make generate", file)
+				t.Errorf("%s is not what toolhost dev new writes: run make generate", file)
 				return nil
 			}
 			info, err := d.Info()
@@ -187,13 +187,13 @@ func TestExamplesAreShort(t *testing.T) {
 	}
 }
 
-// A new project passes toolhost plugin verify, and is packed: in Python by its release script, in Go
+// A new project passes toolhost dev verify, and is packed: in Python by its release script, in Go
 // for this platform alone, as building for all takes minutes.
 func TestRelease(t *testing.T) {
 	t.Parallel()
 	inEach(t, func(t *testing.T, language string, p project) {
 		path := command(t)
-		cmd := exec.CommandContext(t.Context(), path, "plugin", "pack") //nolint:gosec // of this test
+		cmd := exec.CommandContext(t.Context(), path, "dev", "pack") //nolint:gosec // of this test
 		switch language {
 		case "python":
 			cmd = exec.CommandContext(t.Context(), "./release.sh")

@@ -42,7 +42,7 @@ func TestShipping(t *testing.T) {
 
 		a.changes("0.1.0", "0.2.0")
 		a.releases("0.2.0", r.ref)
-		o.toolhost("plugins", "outdated").exits(0).prints("0.2.0")
+		o.toolhost("plugins", "upgrade", "--check").exits(0).prints("0.2.0")
 		o.upgradesUnderLoad()
 		o.toolhost("plugins", "rollback", name).exits(0)
 		o.runs("0.1.0")
@@ -199,7 +199,7 @@ func newAuthor(t *testing.T, p project, language string) *author {
 		})
 		a.make = append(a.make, "PLATFORMS="+platform)
 	}
-	a.toolhost("plugin", "keygen", "--no-password", "author.key").exits(0)
+	a.toolhost("dev", "keygen", "--no-password", "author.key").exits(0)
 	key := require.Must(os.ReadFile(filepath.Join(p.dir, "author.pub")))(t)
 	lines := strings.Split(strings.TrimSpace(string(key)), "\n")
 	a.key = lines[len(lines)-1]
@@ -234,8 +234,8 @@ func (a *author) changes(from, to string) {
 func (a *author) releases(version, ref string) {
 	a.t.Helper()
 	a.run(a.t, "build", "verify", "pack")
-	a.toolhost("plugin", "pack", "--sign", "author.key", "-o", a.packed(version)).exits(0)
-	a.toolhost("plugin", "push", a.packed(version), ref).exits(0)
+	a.toolhost("dev", "pack", "--sign", "author.key", "-o", a.packed(version)).exits(0)
+	a.toolhost("dev", "pack", a.packed(version), "--push", ref).exits(0)
 }
 
 func (a *author) packed(version string) string {
@@ -282,7 +282,7 @@ func (o *operator) refusesChanged(a *author, r *ociRegistry) {
 	if err := os.WriteFile(half, binary[:len(binary)/2], 0o755); err != nil { //nolint:gosec // a program
 		o.t.Fatal(err)
 	}
-	o.toolhost("plugin", "verify", half).fails("handshake")
+	o.toolhost("dev", "verify", half).fails("handshake")
 
 	packed, err := os.ReadFile(a.packed("0.1.0"))
 	if err != nil {
@@ -299,9 +299,9 @@ func (o *operator) refusesChanged(a *author, r *ociRegistry) {
 
 	o.toolhost("plugins", "install", filepath.Join(a.dir, "dist", name+"-0.1.0.tar"), "--yes").fails("not signed")
 
-	a.toolhost("plugin", "keygen", "--no-password", "other.key").exits(0)
+	a.toolhost("dev", "keygen", "--no-password", "other.key").exits(0)
 	other := filepath.Join(a.dir, "other.tar")
-	a.toolhost("plugin", "pack", "--sign", "other.key", "-o", other).exits(0)
+	a.toolhost("dev", "pack", "--sign", "other.key", "-o", other).exits(0)
 	o.toolhost("plugins", "install", other, "--yes").fails("trust")
 
 	o.toolhost("plugins", "install", r.liar, "--yes").fails("sha256")
@@ -327,7 +327,7 @@ func (o *operator) refusesChangedInstallation() {
 	}
 	// What does not run is not signed; the host has kept a copy of what is.
 	o.toolhost("call", name+".add", "--arg", "text=kept", "--grant", "fs:write").says("is not signed")
-	o.toolhost("sync").exits(0)
+	o.toolhost("plugins", "install").exits(0)
 	o.toolhost("call", name+".add", "--arg", "text=again", "--grant", "fs:write").exits(0)
 
 	lock, err := os.ReadFile(filepath.Join(o.cwd, "toolhost.lock"))

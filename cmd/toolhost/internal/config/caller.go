@@ -17,7 +17,7 @@ type Caller struct {
 	// daemon's own user.
 	UID *int `json:"uid,omitempty" minimum:"0" maximum:"4294967294" example:"1001"`
 	// Subject is who the caller is by the tokens of the issuer in mcp.oidc: the value of their claim (mcp.oidc.claim,
-	// sub by default). Default: none. A token of toolhost token new NAME needs nothing here: NAME is the caller.
+	// sub by default). Default: none. A token of toolhost tokens new NAME needs nothing here: NAME is the caller.
 	Subject string `json:"subject,omitempty" is:"identity" example:"auth0|5f7c8ec7c33c6c004bbafe82"`
 	// Grants are the capabilities that the caller holds, such as fs:read. Default: none.
 	Grants []tool.Capability `json:"grants,omitempty" is:"capability" example:"fs:read"`

@@ -54,7 +54,7 @@ type Config struct {
 	// machine can read them there.
 	Metrics Metrics `json:"metrics"`
 	// MCP is how toolhost serve --mcp http serves the tools to MCP clients. Each client needs a token: one
-	// of toolhost token new, or one of the issuer under oidc.
+	// of toolhost tokens new, or one of the issuer under oidc.
 	MCP MCP `json:"mcp"`
 	// Approvals is how people are asked for approval.
 	Approvals Approvals `json:"approvals"`
@@ -68,7 +68,7 @@ type Config struct {
 	Plugins map[string]Plugin `json:"plugins,omitempty" key:"plugin_name"`
 	// Servers are MCP servers whose tools are served as NAME.TOOL, by the names that you give them. In their texts
 	// ${NAME} is the value of a variable and ${NAME:-text} has a default; a variable that is not set costs that server
-	// only. A tool is dangerous until you say otherwise under tools; toolhost mcp import proposes that.
+	// only. A tool is dangerous until you say otherwise under tools.
 	Servers map[string]Server `json:"mcp_servers,omitempty" key:"server_name"`
 	// Tools are what you decide about single tools, by the names that their plugins give them. It replaces what the
 	// plugins claim.

@@ -23,7 +23,7 @@ type MCP struct {
 	// TLS is the certificate of the server. Both files are read again when they change. Default: none, and
 	// only loopback addresses are served.
 	TLS TLS `json:"tls"`
-	// OIDC is an OpenID Connect issuer whose signed tokens count, besides those of toolhost token new. The
+	// OIDC is an OpenID Connect issuer whose signed tokens count, besides those of toolhost tokens new. The
 	// caller is the one under callers whose subject the token has; a token of anyone else is refused.
 	OIDC OIDC `json:"oidc"`
 	// Limits are bounds of the server.

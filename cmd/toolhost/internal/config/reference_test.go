@@ -28,7 +28,7 @@ const page = `<!-- Made by make generate from the Go types of toolhost.yaml. -->
 ` + whole + ` Rates are calls, a slash and a period of up to 24h, such as 10/1m. In names of tools, plugins and places, * stands for any characters.
 
 ` + "`toolhost config init` writes a file with every setting commented out, `config check` finds mistakes,\n" +
-	"`config` prints what is in force, and `config explain KEY` what a setting means.\n" +
+	"`config` prints what is in force, `config explain KEY` what a key means, and `config explain --json` the JSON Schema.\n" +
 	"[Configure the host](../how-to/configure.md) says how the file is found and trusted.\n" + head
 
 const head = "\n| key | value | default | meaning |\n|---|---|---|---|\n"

@@ -36,7 +36,7 @@ type Server struct {
 	Headers Environment `json:"headers,omitempty" key:"header_name" is:"variable" example:"{\"Authorization\": \"Bearer ${EXAMPLE_API_TOKEN}\"}"`
 	// Transport is what the url speaks: http is streamable HTTP, sse the transport of servers before 2025.
 	Transport Transport `json:"transport" enum:"http,sse" default:"http"`
-	// OAuth is how toolhost mcp login NAME logs in to the url. Servers that register clients themselves need
+	// OAuth is how toolhost plugins login NAME logs in to the url. Servers that register clients themselves need
 	// none of it.
 	OAuth OAuth `json:"oauth"`
 	// Include are the tools to mount, by the names that the server gives them. * stands for any characters. Default:

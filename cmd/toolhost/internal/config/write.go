@@ -6,12 +6,9 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/toolhost/toolhost/internal/lazy"
-	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // Lines returns what the file says of a server under its name, as lines of YAML without
@@ -90,15 +87,6 @@ func (o OAuth) lines() (out []string) {
 	return out
 }
 
-// ToolLine returns what the file says of a tool whose level the operator accepted.
-func ToolLine(name string, safety tool.Safety, idempotent bool) string {
-	text := fmt.Sprintf("%s: {safety: %s", name, safety)
-	if idempotent {
-		text += ", idempotent: true"
-	}
-	return text + "}"
-}
-
 // flow writes a value on one line. JSON is YAML too.
 func flow(v any) string {
 	var b bytes.Buffer
@@ -116,80 +104,6 @@ var (
 	plainText = lazy.Regexp(`^[A-Za-z_/][A-Za-z0-9_/.-]*$`)
 	yamlWord  = lazy.Regexp(`(?i)^(y|n|yes|no|on|off|true|false|null)$`)
 )
-
-// Insert returns the text of a file with entries in one of its mappings at the top, which it
-// adds if it is not there. Entries are lines without indentation, of which the first begins with
-// the name. An entry of a name that is there is replaced. All other lines stay as they are.
-//
-// # Errors
-//
-// A plain error if the mapping is not written as lines beneath its key.
-func Insert(text, key string, entries [][]string) (string, error) {
-	if len(entries) == 0 {
-		return text, nil
-	}
-	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
-	if text == "" {
-		lines = nil
-	}
-	head := regexp.MustCompile(`^` + key + `:[ \t]*(#.*)?$`)
-	at := slices.IndexFunc(lines, head.MatchString)
-	if at < 0 {
-		if slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, key+":") }) {
-			return "", fmt.Errorf("%s is not written as lines beneath the key (add them by hand: --print shows them)", key)
-		}
-		if len(lines) > 0 {
-			lines = append(lines, "")
-		}
-		lines = append(lines, key+":")
-		at = len(lines) - 1
-	}
-	indent := "  "
-	for _, l := range lines[at+1:] {
-		trimmed := strings.TrimLeft(l, " ")
-		if trimmed == "" || trimmed[0] == '#' {
-			continue
-		}
-		if len(trimmed) < len(l) {
-			indent = l[:len(l)-len(trimmed)]
-		}
-		break
-	}
-	var added []string
-	for _, entry := range entries {
-		name, _, _ := strings.Cut(entry[0], ":")
-		lines = removeEntry(lines, at, indent, name)
-		for _, l := range entry {
-			added = append(added, indent+l)
-		}
-	}
-	return strings.Join(slices.Insert(lines, at+1, added...), "\n") + "\n", nil
-}
-
-// removeEntry removes the lines of an entry of the mapping whose key is at a line.
-func removeEntry(lines []string, at int, indent, name string) []string {
-	for i := at + 1; i < len(lines); i++ {
-		trimmed := strings.TrimLeft(lines[i], " ")
-		depth := len(lines[i]) - len(trimmed)
-		if trimmed != "" && depth < len(indent) && trimmed[0] != '#' {
-			return lines // the next key
-		}
-		found, _, ok := strings.Cut(trimmed, ":")
-		if !ok || depth != len(indent) || strings.Trim(found, `"'`) != name {
-			continue
-		}
-		end := i + 1
-		for end < len(lines) {
-			rest := strings.TrimLeft(lines[end], " ")
-			if rest != "" && len(lines[end])-len(rest) <= len(indent) {
-				break
-			}
-			end++
-		}
-		return slices.Delete(lines, i, end)
-	}
-	return lines
-}
 
 // Detached returns the server as a file in another place says it: relative paths begin with the
 // workspace, and what an editor asks for is a variable. Asked is told of each such variable, with

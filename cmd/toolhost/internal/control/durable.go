@@ -155,7 +155,7 @@ func (c *Client) WaitDurable(ctx context.Context, id string) Answer {
 // goesOn is the error of a durable call that is not waited for any longer.
 func goesOn(id string, err, cause error) error {
 	return tool.Errorf(tool.CodeOf(err), "the durable call %s is not waited for any longer, and goes on: %v", id, cause).
-		Because(err).Try("toolhost calls wait " + id + " waits again, toolhost calls cancel " + id + " ends it")
+		Because(err).Try("toolhost jobs show " + id + " --wait waits again, toolhost jobs cancel " + id + " ends it")
 }
 
 // waitLost returns the error of who waits for a durable call: if the daemon went away, the call goes on.

@@ -27,14 +27,12 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Fleet is what the operator says of a fleet on the command line. It goes before the configuration;
-// labels are added to those there. The zero value says nothing.
+// Fleet is what the operator says of a fleet on the command line. It goes before the configuration. The
+// zero value says nothing.
 type Fleet struct {
-	URL          string
-	Embedded     *int
-	Name         string
-	Share, Mount []string
-	Labels       map[string]string
+	URL      string
+	Embedded *int
+	Name     string
 }
 
 // over returns what holds of a configuration.
@@ -43,21 +41,6 @@ func (f Fleet) over(n config.NATS) config.NATS {
 		n.URL, n.Embedded = config.Addresses(f.URL), f.Embedded
 	}
 	n.Name = cmp.Or(f.Name, n.Name)
-	if f.Share != nil {
-		n.Share = f.Share
-	}
-	if f.Mount != nil {
-		n.Mount = f.Mount
-	}
-	if len(f.Labels) > 0 {
-		labels := maps.Clone(f.Labels)
-		for k, v := range n.Labels {
-			if _, given := labels[k]; !given {
-				labels[k] = v
-			}
-		}
-		n.Labels = labels
-	}
 	return n
 }
 

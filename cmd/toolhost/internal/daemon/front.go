@@ -132,9 +132,9 @@ func (f *front) say(s *session.Session) {
 	if f == nil {
 		return
 	}
-	hint := "toolhost token new NAME makes one"
+	hint := "toolhost tokens new NAME makes one"
 	if n := f.tokens.Len(); n > 0 {
-		hint = fmt.Sprintf("there are %d, see toolhost token list, and %s", n, hint)
+		hint = fmt.Sprintf("there are %d, see toolhost tokens, and %s", n, hint)
 	}
 	s.Say(fmt.Sprintf("MCP on %s: each client needs a token (%s)", f.url, hint))
 }

@@ -2,7 +2,6 @@
 package daemon
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,10 +27,6 @@ type Options struct {
 	Yes    bool              // callers may approve dangerous calls with --yes
 	Drain  time.Duration     // for the calls in progress at the end
 	Audit  string            // the flag: a file, off, or empty
-	// Metrics is a loopback address for metrics; empty: that of the configuration. Profiles
-	// serves /debug/pprof/ there, too.
-	Metrics  string
-	Profiles bool
 	// Caller is the caller of the configuration that the client of [ServeStdio] is.
 	Caller string
 	// HTTP serves MCP clients over HTTP, on Listen; empty: the address of the configuration.
@@ -176,17 +171,16 @@ func (d *daemon) serve(ctx context.Context, claim *control.Claim, path string, f
 // serveMetrics serves the metrics on a loopback address, if that is asked for.
 func (d *daemon) serveMetrics(t *tasks) error {
 	of := d.current.Load().settings.Config.Metrics
-	address, profiles := cmp.Or(d.options.Metrics, of.Address), d.options.Profiles || of.Profiles
-	if address == "" {
+	if of.Address == "" {
 		return nil
 	}
-	ln, err := metrics.Listen(address)
+	ln, err := metrics.Listen(of.Address)
 	if err != nil {
 		return err
 	}
 	d.session.Notef("metrics on http://%s/metrics", ln.Addr())
 	t.add(func(ctx context.Context) {
-		if err := d.numbers.Serve(ctx, ln, profiles); err != nil {
+		if err := d.numbers.Serve(ctx, ln, of.Profiles); err != nil {
 			d.log.Error("the metrics are not served any more", "error", err)
 		}
 	})

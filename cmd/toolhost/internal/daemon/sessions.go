@@ -71,7 +71,7 @@ func (s *sessions) begin(key sessionKey) (*namedSession, error) {
 			Code: tool.CodeResourceExhausted,
 			Message: fmt.Sprintf("the session %s cannot begin: the caller %s has %d sessions, "+
 				"and sessions.max in the configuration allows no more", key.name, key.caller, own),
-			Hint: "end one with toolhost session end NAME; toolhost session list shows them",
+			Hint: "end one with toolhost sessions end NAME; toolhost sessions shows them",
 		}
 	}
 	// The ID is new each time: a session that ended leaves nothing to the next one of its name.
@@ -112,7 +112,7 @@ func (s *sessions) end(caller, name string) error {
 	one := s.all[key]
 	if one == nil {
 		return tool.Errorf(tool.CodeNotFound, "the caller %s has no session %s", caller, name).
-			Try("toolhost session list shows the sessions")
+			Try("toolhost sessions shows the sessions")
 	}
 	s.remove(key, one)
 	return nil

@@ -51,7 +51,7 @@ func Find(ctx context.Context, dir, output string, argv []string) (*Project, err
 		return nil, exit.With(exit.BadUsage, err)
 	}
 	if info, err := os.Stat(abs); err != nil || !info.IsDir() {
-		return nil, exit.Usage("there is no directory "+sanitize.Text(abs), "toolhost plugin new NAME makes a project")
+		return nil, exit.Usage("there is no directory "+sanitize.Text(abs), "toolhost dev new NAME makes a project")
 	}
 	p := &Project{Dir: abs, argv: argv}
 	if output != "" {
@@ -71,7 +71,7 @@ func Find(ctx context.Context, dir, output string, argv []string) (*Project, err
 		p.argv, p.goes = []string{"go", "build"}, true
 	case p.output == "":
 		return nil, exit.Usage(fmt.Sprintf("nothing in %s says how to build a plugin: it has no Makefile with a target build and no Go package", sanitize.Text(abs)),
-			"toolhost plugin new NAME makes a project; or give the command: toolhost plugin dev "+sanitize.Text(dir)+" --output FILE -- COMMAND")
+			"toolhost dev new NAME makes a project; or give the command: toolhost dev run "+sanitize.Text(dir)+" --output FILE -- COMMAND")
 	}
 	p.Name = nameFor(filepath.Base(abs))
 	if p.output != "" {

@@ -35,7 +35,7 @@ func Reattach(text string) (*Project, error) {
 		return nil, exit.Usage(fmt.Sprintf("%s cannot be read: %s", wire.ReattachVariable, sanitize.Line(err.Error(), 200)), reattachHint)
 	}
 	if len(said) != 1 {
-		return nil, exit.Usage(fmt.Sprintf("%s names %d plugins, and toolhost plugin dev serves one", wire.ReattachVariable, len(said)), reattachHint)
+		return nil, exit.Usage(fmt.Sprintf("%s names %d plugins, and toolhost dev run serves one", wire.ReattachVariable, len(said)), reattachHint)
 	}
 	dir, err := os.Getwd()
 	if err != nil {

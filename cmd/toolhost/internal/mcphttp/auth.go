@@ -84,14 +84,14 @@ func (s *Server) identify(ctx context.Context, text string, missing bool) (ident
 	case missing:
 		return identity{}, refusal{
 			status: http.StatusUnauthorized, code: "invalid_request",
-			text: "this server answers callers with a token: make one with toolhost token new NAME, and send it as Authorization: Bearer",
+			text: "this server answers callers with a token: make one with toolhost tokens new NAME, and send it as Authorization: Bearer",
 		}
 	case strings.HasPrefix(text, token.Prefix):
 		return s.ofToken(text)
 	}
 	issuer := s.issuers.of(s.options.Settings().OIDC)
 	if issuer == nil || strings.Count(text, ".") != 2 {
-		return identity{}, invalidToken("the token is not one of this server's: toolhost token new makes one")
+		return identity{}, invalidToken("the token is not one of this server's: toolhost tokens new makes one")
 	}
 	who, err := issuer.verify(ctx, text)
 	if err != nil {

@@ -59,11 +59,11 @@ func short(next http.HandlerFunc) http.HandlerFunc {
 func Listen(address string) (net.Listener, error) {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil || !at.Addr().IsLoopback() {
-		return nil, exit.Usage(fmt.Sprintf("--metrics: %q is not a loopback address with a port", address), "use one such as 127.0.0.1:9464")
+		return nil, exit.Usage(fmt.Sprintf("metrics.address: %q is not a loopback address with a port", address), "use one such as 127.0.0.1:9464")
 	}
 	ln, err := net.Listen("tcp", at.String())
 	if err != nil {
-		return nil, exit.Usage("the address of the metrics cannot be opened: "+err.Error(), "name another with --metrics")
+		return nil, exit.Usage("the address of the metrics cannot be opened: "+err.Error(), "name another under metrics.address")
 	}
 	return crowd.New(ln, maxConnections), nil
 }

@@ -46,7 +46,7 @@ func ReadDescription(path string) (d Description, err error) {
 		return d, err
 	}
 	if err := json.Unmarshal(text, &d); err != nil || len(d.Protocols) == 0 {
-		return d, fmt.Errorf("%s is not what toolhost plugin pack --print-definitions prints", path)
+		return d, fmt.Errorf("%s is not what toolhost dev pack --print-definitions prints", path)
 	}
 	return d, nil
 }
@@ -63,7 +63,7 @@ func (p Project) Describe(ctx context.Context, log hclog.Logger) (d Description,
 	file := cmp.Or(p.Binaries[platform], p.Binaries[pluginpackage.AnyPlatform])
 	if file == "" {
 		return d, fmt.Errorf("no file is for %s, so none can be asked for its tools here: on a machine that can run one of %s, "+
-			"use toolhost plugin pack --print-definitions > FILE, and --definitions FILE here", platform, strings.Join(p.Platforms(), ", "))
+			"use toolhost dev pack --print-definitions > FILE, and --definitions FILE here", platform, strings.Join(p.Platforms(), ", "))
 	}
 	dir, err := os.MkdirTemp("", "th-pack-") // short, as it has a socket
 	if err != nil {

@@ -73,7 +73,7 @@ func endLine(text []byte) []byte { return append(bytes.TrimRight(text, "\n"), '\
 func ReadKey(file string, password func() (string, error)) (key minisign.PrivateKey, err error) {
 	f, info, err := safefile.OpenTarget(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return key, fmt.Errorf("there is no key %s: make one with toolhost plugin keygen %s", file, file)
+		return key, fmt.Errorf("there is no key %s: make one with toolhost dev keygen %s", file, file)
 	}
 	if err != nil {
 		return key, err

@@ -7,11 +7,11 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/verify"
 )
 
-// checks lists the checks of toolhost plugin verify.
+// checks lists the checks of toolhost dev verify.
 func checks(string) (string, error) {
 	b := &strings.Builder{}
-	b.WriteString(generated("What plugin verify checks", "cmd/toolhost/internal/verify"))
-	fmt.Fprintf(b, "`toolhost plugin verify FILE` makes these %d checks of a plugin's binary in any language, in this order. "+
+	b.WriteString(generated("What dev verify checks", "cmd/toolhost/internal/verify"))
+	fmt.Fprintf(b, "`toolhost dev verify FILE` makes these %d checks of a plugin's binary in any language, in this order. "+
 		"A check that\nneeds one that has failed is skipped. One that fails prints what to do, and makes the exit status 1; `warn` does\n"+
 		"not.\n", len(verify.Checks()))
 	group := ""

@@ -2,63 +2,10 @@ package servers
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
-	"github.com/toolhost/toolhost/host/mcpclient"
-	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
-
-// Proposal is the level that a tool's annotations suggest.
-type Proposal struct {
-	Tool        string      `json:"tool"`
-	Description string      `json:"description"`
-	Annotations []string    `json:"annotations"` // what the server claims
-	Safety      tool.Safety `json:"proposed"`
-	Idempotent  bool        `json:"idempotent"`
-	// Accepted says that the operator has accepted it.
-	Accepted bool `json:"accepted"`
-}
-
-// Propose returns a proposal for each tool of a server, sorted by name.
-func Propose(tools []tool.Definition, claims map[string]mcp.ToolAnnotations) []Proposal {
-	out := []Proposal{}
-	for _, d := range tools {
-		a, ok := claims[d.Name]
-		p := Proposal{Tool: d.Name, Safety: tool.Dangerous, Annotations: []string{}, Description: strings.TrimSpace(d.Description)}
-		if ok {
-			p.Safety, p.Annotations = mcpclient.Proposed(&a), claimed(a)
-			p.Idempotent = p.Safety < tool.Dangerous && (a.IdempotentHint || a.ReadOnlyHint)
-		}
-		out = append(out, p)
-	}
-	slices.SortFunc(out, func(a, b Proposal) int { return strings.Compare(a.Tool, b.Tool) })
-	return out
-}
-
-// claimed returns the annotations that are set, as words.
-func claimed(a mcp.ToolAnnotations) []string {
-	out := []string{}
-	for _, hint := range []struct {
-		set  bool
-		word string
-	}{
-		{a.ReadOnlyHint, "read-only"},
-		{a.DestructiveHint != nil && *a.DestructiveHint, "destructive"},
-		{a.DestructiveHint != nil && !*a.DestructiveHint, "not destructive"},
-		{a.IdempotentHint, "idempotent"},
-		{a.OpenWorldHint != nil && *a.OpenWorldHint, "open world"},
-		{a.OpenWorldHint != nil && !*a.OpenWorldHint, "closed world"},
-	} {
-		if hint.set {
-			out = append(out, hint.word)
-		}
-	}
-	return out
-}
 
 // Moved is what becomes of servers when they are moved into a configuration: secrets stay where
 // they are, and the configuration refers to variables.

@@ -101,13 +101,6 @@ func (m *Mounts) Upstreams() (out []mcpserver.Upstream) {
 	return out
 }
 
-// Upstream returns the server of a name; nil: it is not mounted, or cannot be reached.
-func (m *Mounts) Upstream(name string) *mcpclient.Upstream {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.mounted[name].upstream
-}
-
 // mount mounts a server, if it is not mounted as it is.
 func (m *Mounts) mount(ctx context.Context, n Named) error {
 	revision := n.revision()

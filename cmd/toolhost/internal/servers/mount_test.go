@@ -9,11 +9,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/internal/test/require"
-	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // Every setting of a server does something: it changes how the server is reached or run, and so
@@ -81,26 +78,6 @@ func TestIdentity(t *testing.T) {
 		if other.Server.Identity() == one.Server.Identity() {
 			t.Errorf("%+v is the same server", other.Server)
 		}
-	}
-}
-
-func TestPropose(t *testing.T) {
-	t.Parallel()
-	yes, no := true, false
-	got := Propose([]tool.Definition{{Name: "s.w", Description: "Writes.\nMore."}, {Name: "s.r"}, {Name: "s.open"}, {Name: "s.none"}},
-		map[string]mcp.ToolAnnotations{
-			"s.w": {DestructiveHint: &no, IdempotentHint: true}, "s.r": {ReadOnlyHint: true}, "s.open": {ReadOnlyHint: true, OpenWorldHint: &yes},
-		})
-	var text []string
-	for _, p := range got {
-		text = append(text, fmt.Sprint(p.Tool, " ", p.Safety, " ", p.Idempotent, " ", p.Annotations, " ", p.Description))
-	}
-	want := []string{
-		"s.none dangerous false [] ", "s.open cautious true [read-only open world] ", "s.r safe true [read-only] ",
-		"s.w cautious true [not destructive idempotent] Writes.\nMore.",
-	}
-	if !slices.Equal(text, want) {
-		t.Errorf("%q", text)
 	}
 }
 

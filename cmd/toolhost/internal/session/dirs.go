@@ -38,7 +38,7 @@ func pluginDirs(f *Flags, c *config.Config) Dirs {
 		return Dirs{Paths: []string{f.Plugin}, Source: pluginFlag, Apart: true}
 	}
 	if f.Developed != "" {
-		return Dirs{Paths: []string{f.Developed}, Source: "toolhost plugin dev", Apart: true}
+		return Dirs{Paths: []string{f.Developed}, Source: "toolhost dev run", Apart: true}
 	}
 	if len(f.PluginDirs) > 0 {
 		return Dirs{Paths: f.PluginDirs, Source: "--plugin-dir"}

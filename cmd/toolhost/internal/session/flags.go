@@ -12,7 +12,6 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/paths"
-	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/state"
 )
 
@@ -32,10 +31,7 @@ const Off = "off"
 // DefaultConfig is the configuration file that is read, if it exists, when none is named.
 const DefaultConfig = "toolhost.yaml"
 
-var (
-	carriers  = []string{string(plugin.Stream), string(plugin.Socket), string(plugin.Unary)}
-	logLevels = []string{"trace", "debug", "info", "warn", "error", "off"}
-)
+var logLevels = []string{"trace", "debug", "info", "warn", "error", "off"}
 
 // Flags are the flags of all commands.
 type Flags struct {
@@ -49,7 +45,6 @@ type Flags struct {
 	Root       string
 	JSON       bool
 	LogLevel   string
-	Carrier    string
 	Socket     string
 	NoDaemon   bool
 
@@ -61,24 +56,19 @@ func (f *Flags) Bind(root *cobra.Command) {
 	flags := root.PersistentFlags()
 	f.set = flags
 	flags.StringVar(&f.Config, "config", "", "configuration `FILE` (default $"+ConfigVariable+
-		", else "+DefaultConfig+" in the current directory, if it exists and is trusted)")
-	flags.StringArrayVar(&f.PluginDirs, "plugin-dir", nil, "`DIR` of plugin binaries; may be repeated (default $"+
-		PluginDirVariable+", else plugins next to this program, then the user's data directory)")
-	flags.StringArrayVar(&f.MCPConfigs, "mcp-config", nil, "mount the MCP servers of `FILE`, which another MCP client has "+
-		"(mcpServers or servers); may be repeated")
+		", else a trusted "+DefaultConfig+" here)")
+	flags.StringArrayVar(&f.PluginDirs, "plugin-dir", nil, "`DIR` of plugins (default $"+PluginDirVariable+", else installed ones)")
+	flags.StringArrayVar(&f.MCPConfigs, "mcp-config", nil, "mount the MCP servers of another client's `FILE`")
 	flags.StringVar(&f.Root, "root", ".", "workspace `DIR` that plugins work on")
 	flags.BoolVar(&f.JSON, "json", false, "print JSON on standard output")
-	flags.StringVar(&f.LogLevel, "log-level", "warn", "lowest `LEVEL` to log on standard error: "+strings.Join(logLevels, ", "))
-	flags.StringVar(&f.Carrier, "carrier", string(plugin.Stream), "`CARRIER` of calls to plugins: "+strings.Join(carriers, ", "))
-	flags.StringVar(&f.Socket, "socket", "", "`FILE` of the daemon's socket, or "+Off+" (default $"+SocketVariable+
-		", else toolhost/control.sock in the user's runtime or state directory)")
-	flags.BoolVar(&f.NoDaemon, "no-daemon", false, "work without the daemon, even if one is running")
+	flags.StringVar(&f.LogLevel, "log-level", "warn", "lowest `LEVEL` to log: "+strings.Join(logLevels, ", "))
+	flags.StringVar(&f.Socket, "socket", "", "the daemon's socket `FILE`, or "+Off+" (default $"+SocketVariable+")")
+	flags.BoolVar(&f.NoDaemon, "no-daemon", false, "work without the daemon")
 	// The following only fail for a flag that does not exist.
 	_ = root.MarkPersistentFlagFilename("config", "yaml", "yml")
 	_ = root.MarkPersistentFlagDirname("plugin-dir")
 	_ = root.MarkPersistentFlagFilename("mcp-config", "json", "jsonc")
 	_ = root.MarkPersistentFlagDirname("root")
-	_ = root.RegisterFlagCompletionFunc("carrier", cobra.FixedCompletions(carriers, cobra.ShellCompDirectiveNoFileComp))
 	_ = root.RegisterFlagCompletionFunc("log-level", cobra.FixedCompletions(logLevels, cobra.ShellCompDirectiveNoFileComp))
 }
 

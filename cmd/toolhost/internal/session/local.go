@@ -89,10 +89,6 @@ func (s *Session) NewLocal(t *Settings, loaded *setup.Loaded, n Needs) (*Local, 
 	if err != nil {
 		return nil, err
 	}
-	carrier, err := plugin.ParseCarrier(s.Flags.Carrier)
-	if err != nil {
-		return nil, exit.With(exit.BadUsage, err)
-	}
 	l := &Local{close: func() {}, queue: s.queue()}
 	var opts []host.Option
 	if l.Loaded, opts, err = t.options(loaded); err != nil {
@@ -138,7 +134,7 @@ func (s *Session) NewLocal(t *Settings, loaded *setup.Loaded, n Needs) (*Local, 
 			host.WithState(dir), host.WithRollback(!n.Uncached), // what is compared with a lock is files
 			host.WithRates(filepath.Join(dir, "rates.json"))) // how often callers have called
 	}
-	l.Host, err = host.New(append(opts, host.WithRoot(t.Root), host.WithLogger(logger), host.WithCarrier(carrier))...)
+	l.Host, err = host.New(append(opts, host.WithRoot(t.Root), host.WithLogger(logger))...)
 	if err != nil {
 		l.close()
 		return nil, exit.With(exit.BadUsage, err)

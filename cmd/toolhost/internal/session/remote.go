@@ -133,8 +133,6 @@ func (s *Session) unlike(daemon control.State, t *Settings, n Needs) string {
 		return "it is ending"
 	case n.Audit != "":
 		return "--audit is for a host of this command's own"
-	case s.Flags.Given("carrier"):
-		return "--carrier is for a host of this command's own"
 	}
 	unused := s.unread
 	if c := t.Config; c.File != "" && c.Digest() == daemon.Unapplied { // which its faults tell of

@@ -15,7 +15,6 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/toggle"
 	"github.com/toolhost/toolhost/host"
-	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/protect"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/internal/state"
@@ -40,11 +39,7 @@ type Settings struct {
 }
 
 func newSettings(f *Flags, c *config.Config, once bool) *Settings {
-	run := setup.Run{Once: once, Lookup: os.LookupEnv}
-	if f.Given("carrier") {
-		run.Carrier = plugin.Carrier(f.Carrier)
-	}
-	return (&Settings{flags: f, run: run}).With(c).Reread()
+	return (&Settings{flags: f, run: setup.Run{Once: once, Lookup: os.LookupEnv}}).With(c).Reread()
 }
 
 func defaultSettings(f *Flags) *Settings {

@@ -68,7 +68,7 @@ func (l *Local) onlyFault() error {
 	}
 	fault := *l.faults[0]
 	if fault.Plugin != "" && fault.Code == tool.CodeUnavailable && len(l.Plugins()) > 0 {
-		fault.Hint, fault.OperatorHint = "", "mend the plugin: toolhost plugin verify says what is wrong with one"
+		fault.Hint, fault.OperatorHint = "", "mend the plugin: toolhost dev verify says what is wrong with one"
 	}
 	return exit.With(exit.Unavailable, &fault)
 }

@@ -1,7 +1,6 @@
 package setup
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 
@@ -13,8 +12,6 @@ import (
 type Run struct {
 	// Once is for one piece of work: no process is ended because it is idle.
 	Once bool
-	// Carrier replaces the file's; empty: it does not.
-	Carrier plugin.Carrier
 	// Lookup finds variables of the host's environment, as [os.LookupEnv] does.
 	Lookup func(string) (string, bool)
 }
@@ -36,7 +33,6 @@ func PluginSettings(c *config.Config, r Run) (Settings, error) {
 	var problems []config.Problem
 	settings := func(p config.Plugin, keys ...string) plugin.Settings {
 		s := p.Settings
-		s.Carrier = cmp.Or(r.Carrier, s.Carrier)
 		if r.Once {
 			s.IdleTimeout = 0
 		}

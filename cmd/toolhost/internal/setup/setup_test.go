@@ -57,8 +57,8 @@ plugins:
 	if gone := of("gone"); gone.Enabled {
 		t.Errorf("gone has %+v", gone)
 	}
-	once := settings(t, c, Run{Once: true, Carrier: plugin.Socket})("other")
-	if once.IdleTimeout != 0 || once.Carrier != plugin.Socket {
+	once := settings(t, c, Run{Once: true})("other")
+	if once.IdleTimeout != 0 {
 		t.Errorf("for one command, with a flag, another has %+v", once)
 	}
 }

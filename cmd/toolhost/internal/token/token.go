@@ -94,7 +94,7 @@ func (s *Store) New(caller string, lifetime time.Duration) (string, Entry, error
 	err := s.file.Update(func(all *entries) error {
 		if len(all.Tokens) >= most {
 			return tool.Errorf(tool.CodeResourceExhausted, "there are %d tokens, and no more are kept", most).
-				Try("revoke those that are not used, with toolhost token revoke NAME")
+				Try("revoke those that are not used, with toolhost tokens revoke NAME")
 		}
 		all.Tokens = append(all.Tokens, one)
 		return nil
@@ -135,7 +135,7 @@ func (s *Store) Revoke(nameOrID string) ([]Entry, error) {
 		})
 		if len(gone) == 0 {
 			return tool.Errorf(tool.CodeNotFound, "there is no token of a caller %s, nor with that ID", nameOrID).
-				Try("toolhost token list shows them")
+				Try("toolhost tokens shows them")
 		}
 		return nil
 	})

@@ -106,7 +106,7 @@ type (
 // WriteJUnit writes the report as JUnit's XML: a suite for each group. A warning is a test that
 // has passed, with an output.
 func (r *Report) WriteJUnit(w io.Writer) error {
-	out := junitSuites{Name: "toolhost plugin verify " + sanitize.Line(r.File, 0)}
+	out := junitSuites{Name: "toolhost dev verify " + sanitize.Line(r.File, 0)}
 	seconds := func(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
 	var took time.Duration
 	for _, c := range r.Checks {

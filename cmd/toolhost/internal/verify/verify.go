@@ -90,7 +90,7 @@ func (o Options) chosen() (map[string]bool, error) {
 	}
 	if len(out) == 0 {
 		return nil, tool.Errorf(tool.CodeInvalidArguments,
-			"no check fits %s", strings.Join(slices.Concat(o.Groups, o.Checks), ", ")).Try("see toolhost plugin verify --list")
+			"no check fits %s", strings.Join(slices.Concat(o.Groups, o.Checks), ", ")).Try("see toolhost dev verify --list")
 	}
 	return out, nil
 }

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/internal/pluginpackage"
+	"github.com/toolhost/toolhost/internal/pluginsource"
+	"github.com/toolhost/toolhost/internal/safefile"
+	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// mirrored is a package in a mirror.
+type mirrored struct {
+	Plugin string `json:"plugin"`
+	pluginsource.IndexEntry
+	// Written says that it was not there before.
+	Written bool `json:"written"`
+}
+
+// download copies the packages of all plugins that the lock pins, or of those that are named, to a directory,
+// with the files of all platforms and an index. What is there stays.
+func (i *install) download(ctx context.Context, dir string, refs []string) error {
+	wanted, err := i.toDownload(refs)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // for a web server
+		return exit.With(exit.BadUsage, err)
+	}
+	index, err := pluginsource.ReadIndex(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return exit.With(exit.BadUsage, err)
+	}
+	if index.Plugins == nil {
+		index.Plugins = map[string][]pluginsource.IndexEntry{}
+	}
+	all, failed := []mirrored{}, error(nil)
+	for _, ref := range wanted {
+		one, err := i.downloadOne(ctx, dir, ref, index)
+		if err != nil {
+			failed = errors.Join(failed, err)
+			continue
+		}
+		all = append(all, one)
+		entries := slices.DeleteFunc(index.Plugins[one.Plugin], func(e pluginsource.IndexEntry) bool { return e.Digest == one.Digest })
+		index.Plugins[one.Plugin] = append(entries, one.IndexEntry)
+		if !i.s.Flags.JSON {
+			i.s.Out.Text(fmt.Sprintf("%s %s: %s\n", one.Plugin, one.Version, one.File))
+		}
+	}
+	text, err := index.Bytes()
+	if err == nil {
+		err = safefile.Replace(filepath.Join(dir, pluginsource.IndexName), text, 0o644)
+	}
+	failed = errors.Join(failed, err)
+	if i.s.Flags.JSON {
+		return i.s.Out.Report(map[string]any{"dir": dir, "packages": all}, failed)
+	}
+	return failed
+}
+
+// toDownload returns the REFs of the packages that are wanted.
+func (i *install) toDownload(refs []string) (out []pluginsource.Ref, err error) {
+	if len(refs) > 0 {
+		return parseRefs(refs)
+	}
+	lock := i.lock.pinned()
+	if lock == nil {
+		return nil, exit.Usage("there is no lock that says which packages are wanted: "+sanitize.Text(i.lock.rules.File), "name them")
+	}
+	for _, name := range lock.Names() {
+		if source := lock.Plugins[name].Source; source != "" {
+			ref, err := i.pinnedRef(name, source, "")
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, ref)
+		}
+	}
+	return out, nil
+}
+
+// downloadOne copies a package, unless it is there.
+func (i *install) downloadOne(ctx context.Context, dir string, ref pluginsource.Ref, index pluginsource.Index) (mirrored, error) {
+	for name, entries := range index.Plugins {
+		for _, e := range entries {
+			if e.Digest == ref.Digest && isThere(filepath.Join(dir, e.File), e.Digest) {
+				return mirrored{Plugin: name, IndexEntry: e}, nil
+			}
+		}
+	}
+	source, err := i.Source(ctx, ref)
+	if err != nil {
+		return mirrored{}, err
+	}
+	defer func() { _ = source.Close() }()
+	found, err := source.Find(ctx, "")
+	if err != nil {
+		return mirrored{}, tool.Errorf(tool.CodeUnavailable, "%w", err)
+	}
+	name := pluginsource.FileName(found.Manifest, found.Digest)
+	at := filepath.Join(dir, name)
+	out := mirrored{Plugin: found.Manifest.Name, IndexEntry: pluginsource.IndexEntry{Version: found.Manifest.Version, File: name, Digest: found.Digest}}
+	if !isThere(at, found.Digest) {
+		if err := writePackage(ctx, dir, at, found.Package); err != nil {
+			return out, tool.Errorf(tool.CodeUnavailable, "%s cannot be written: %w", at, err)
+		}
+		out.Written = true
+	}
+	info, err := os.Stat(at)
+	if err == nil {
+		out.Size = info.Size()
+	}
+	return out, err
+}
+
+// isThere reports whether a file is a package with that digest. Its blobs are checked by whoever reads
+// them.
+func isThere(path string, sum digest.Digest) bool {
+	t, err := pluginpackage.OpenTar(path)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = t.Close() }()
+	return t.Root().Digest == sum
+}
+
+// writePackage writes a package file in one step.
+func writePackage(ctx context.Context, dir, at string, p *pluginpackage.Package) (err error) {
+	f, err := os.CreateTemp(dir, ".mirror-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	err = p.WriteTar(ctx, f)
+	if err == nil {
+		err = errors.Join(f.Chmod(0o644), f.Sync())
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), at)
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/servers"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/internal/suggest"
+)
+
+// server is how an MCP server is reached, as it is printed. Env and Headers are names.
+type server struct {
+	// Transport is stdio, http or sse; empty: it is not known, or no server.
+	Transport string `json:"transport,omitempty"`
+	// From is the file that has it, FILE:LINE; empty: it is not known.
+	From    string   `json:"from,omitempty"`
+	Command string   `json:"command,omitempty"`
+	Args    []string `json:"args,omitempty"`
+	Dir     string   `json:"cwd,omitempty"`
+	EnvFile string   `json:"env_file,omitempty"`
+	URL     string   `json:"url,omitempty"`
+	Env     []string `json:"env,omitempty"`
+	Headers []string `json:"headers,omitempty"`
+}
+
+// ownServers returns the MCP servers that this command knows: while the configuration cannot be read, none.
+func ownServers(s *session.Session) *servers.Set {
+	if s.Unread() == nil {
+		if own, err := s.Settings().Servers(); err == nil {
+			return own
+		}
+	}
+	return &servers.Set{}
+}
+
+// serverOf returns how a plugin is reached if it is an MCP server of the set.
+func serverOf(set *servers.Set, p plugin.Status) (out server) {
+	named, ok := set.Get(p.Name)
+	if !ok || p.Kind != plugin.KindMCP {
+		return out
+	}
+	of := named.Server
+	out = server{
+		Transport: named.Transport(), From: named.From, Command: of.Command, Args: of.Args.Shown(), Dir: of.Dir, EnvFile: of.EnvFile, URL: of.URL.Shown(),
+	}
+	for _, v := range of.Env {
+		out.Env = append(out.Env, v.Name)
+	}
+	for _, v := range of.Headers {
+		out.Headers = append(out.Headers, v.Name)
+	}
+	return out
+}
+
+// fields are what only servers have.
+func (v server) fields() []output.Field {
+	reached := v.URL
+	if v.Command != "" {
+		reached = strings.Join(append([]string{v.Command}, v.Args...), " ")
+	}
+	return []output.Field{
+		{Name: "from", Value: v.From}, {Name: "transport", Value: v.Transport}, {Name: "reached by", Value: reached}, {Name: "cwd", Value: v.Dir},
+		{Name: "environment", Value: strings.Join(v.Env, ", ")}, {Name: "env file", Value: v.EnvFile}, {Name: "headers", Value: strings.Join(v.Headers, ", ")},
+	}
+}
+
+func unknownServer(name string, names []string) error {
+	hint := "see toolhost plugins --kind mcp"
+	if near := suggest.Nearest(name, names, 3); len(near) > 0 {
+		hint = output.DidYouMean(near)
+	}
+	return exit.Usage(fmt.Sprintf("there is no MCP server %s", sanitize.Line(name, 100)), hint)
+}
+
+// serverNames completes the names of MCP servers.
+func serverNames(_ context.Context, b session.Backend) []string {
+	var out []string
+	for _, status := range b.Plugins() {
+		if status.Kind == plugin.KindMCP {
+			out = append(out, status.Name+"\t"+string(status.State))
+		}
+	}
+	return out
+}
