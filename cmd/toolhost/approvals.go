@@ -198,11 +198,7 @@ func answerApproval(ctx context.Context, s *session.Session, id string, d policy
 	if err != nil {
 		return questionError(err)
 	}
-	if s.Flags.JSON {
-		return s.Out.JSON(q)
-	}
-	s.Out.Printf("%s %s: %s of %s\n", q.State, q.ID, printable(q.Tool), output.OrDash(printable(q.Caller)))
-	return nil
+	return s.Answer(q, "%s %s: %s of %s\n", q.State, q.ID, printable(q.Tool), output.OrDash(printable(q.Caller)))
 }
 
 // completeApprovals completes the IDs of questions.

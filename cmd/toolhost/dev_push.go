@@ -36,11 +36,7 @@ func (c *packCommand) pushFile(ctx context.Context, file string) (err error) {
 	if err != nil {
 		return err
 	}
-	if c.s.Flags.JSON {
-		return c.s.Out.JSON(pushed)
-	}
-	c.s.Out.Printf("pushed %s\n", pushed.Reference)
-	return nil
+	return c.s.Answer(pushed, "pushed %s\n", pushed.Reference)
 }
 
 // push pushes a package, and shows on a terminal how far it is.

@@ -73,11 +73,7 @@ file that nats.key names. It needs no daemon.`,
 			if err != nil {
 				return err
 			}
-			if s.Flags.JSON {
-				return s.Out.JSON(map[string]any{"key": key.Public()})
-			}
-			s.Out.Printf("%s\n", key.Public())
-			return nil
+			return s.Answer(map[string]any{"key": key.Public()}, "%s\n", key.Public())
 		},
 	}
 }

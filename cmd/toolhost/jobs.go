@@ -184,11 +184,7 @@ func cancelJob(ctx context.Context, s *session.Session, id string) error {
 	if err != nil {
 		return fleetError(err)
 	}
-	if s.Flags.JSON {
-		return s.Out.JSON(call)
-	}
-	s.Out.Printf("%s %s of %s\n", call.State, call.ID, printable(call.Tool))
-	return nil
+	return s.Answer(call, "%s %s of %s\n", call.State, call.ID, printable(call.Tool))
 }
 
 // queueText returns what the status says of the queue of durable calls; empty: nothing.

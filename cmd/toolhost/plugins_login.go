@@ -98,11 +98,7 @@ func login(ctx context.Context, s *session.Session, name string, timeout time.Du
 	if err := startAgain(ctx, s, name); err != nil { // the login counts all the same
 		s.Warn(tool.AsError(err))
 	}
-	if s.Flags.JSON {
-		return s.Out.JSON(map[string]any{"server": name, "logged_in": true})
-	}
-	s.Out.Printf("logged in to %s\n", name)
-	return nil
+	return s.Answer(map[string]any{"server": name, "logged_in": true}, "logged in to %s\n", name)
 }
 
 // startAgain starts a server that could not be used without the login: calls would wait for the time
@@ -127,11 +123,7 @@ func logout(s *session.Session, name string) error {
 	if err := u.Logout(); err != nil {
 		return exit.With(exit.Failed, err)
 	}
-	if s.Flags.JSON {
-		return s.Out.JSON(map[string]any{"server": name, "logged_in": false})
-	}
-	s.Out.Printf("logged out of %s\n", name)
-	return nil
+	return s.Answer(map[string]any{"server": name, "logged_in": false}, "logged out of %s\n", name)
 }
 
 // openBrowser shows a page in the user's browser. The URL is an argument, which no shell reads and other

@@ -127,7 +127,7 @@ func TestInstallFromRegistry(t *testing.T) {
 	w.bare("plugins", "upgrade", "--check").exits(0).prints("greeter", "1.0.100")
 
 	offer("1.1.100")
-	w.bare("plugins", "upgrade", "--check").exits(0).prints("1.1.100")
+	w.bare("plugins", "upgrade", "--check").exits(1).prints("1.1.100")
 	w.bare("plugins", "upgrade", "--check", "--json").exits(1).prints(`"outdated": true`)
 	stop := w.load(control.Call{Name: "greet.version", Arguments: []byte("{}")})
 	w.bare("plugins", "upgrade", "--all", "--yes").exits(0).prints("installed greeter 1.1.100 in place of 1.0.100", "the daemon serves it")

@@ -45,9 +45,5 @@ func (i *install) remove(ctx context.Context, name string) error {
 		}
 	}
 	i.s.ReloadDaemon(ctx)
-	if i.s.Flags.JSON {
-		return i.s.Out.JSON(map[string]any{"removed": name, "unpinned": append([]string{}, unpinned.files...)})
-	}
-	i.s.Out.Printf("removed %s\n", name)
-	return nil
+	return i.s.Answer(map[string]any{"removed": name, "unpinned": append([]string{}, unpinned.files...)}, "removed %s\n", name)
 }

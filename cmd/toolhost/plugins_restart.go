@@ -47,9 +47,5 @@ func restartIn(ctx context.Context, s *session.Session, b session.Backend, name 
 	if err := b.RestartPlugin(ctx, name); err != nil {
 		return err
 	}
-	if s.Flags.JSON {
-		return s.Out.JSON(map[string]any{"restarted": name})
-	}
-	s.Out.Printf("restarted %s\n", name)
-	return nil
+	return s.Answer(map[string]any{"restarted": name}, "restarted %s\n", name)
 }

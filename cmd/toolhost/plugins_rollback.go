@@ -47,9 +47,5 @@ func rollBackPlugin(ctx context.Context, s *session.Session, b session.Backend, 
 	if err := b.RollbackPlugin(ctx, name); err != nil {
 		return err
 	}
-	if s.Flags.JSON {
-		return s.Out.JSON(map[string]any{"rolled_back": name})
-	}
-	s.Out.Printf("rolled back %s; see toolhost plugins show %[1]s\n", name)
-	return nil
+	return s.Answer(map[string]any{"rolled_back": name}, "rolled back %s; see toolhost plugins show %[1]s\n", name)
 }

@@ -68,11 +68,7 @@ func reload(ctx context.Context, s *session.Session, yes bool) error {
 	if now, err := dialDaemon(ctx, s); err == nil {
 		s.WarnOf(now.State().Faults, now.State().Plugins, "")
 	}
-	if s.Flags.JSON {
-		return s.Out.JSON(map[string]any{"reloaded": true, "pid": pid, "root": root})
-	}
-	s.Out.Printf("reloaded the daemon (pid %d) of %s\n", pid, sanitize.Text(root))
-	return nil
+	return s.Answer(map[string]any{"reloaded": true, "pid": pid, "root": root}, "reloaded the daemon (pid %d) of %s\n", pid, sanitize.Text(root))
 }
 
 // confirmContent asks at the terminal whether the content of a file is to be trusted, and returns an

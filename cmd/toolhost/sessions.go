@@ -79,11 +79,7 @@ func endSession(ctx context.Context, s *session.Session, name string) error {
 		}
 		return err
 	}
-	if s.Flags.JSON {
-		return s.Out.JSON(map[string]any{"session": name, "ended": true})
-	}
-	s.Out.Printf("ended session %s\n", sanitize.Text(name))
-	return nil
+	return s.Answer(map[string]any{"session": name, "ended": true}, "ended session %s\n", sanitize.Text(name))
 }
 
 // sessionNames completes the names of sessions.

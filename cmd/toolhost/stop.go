@@ -32,11 +32,7 @@ func newStopCommand(s *session.Session) *cobra.Command {
 				return err
 			}
 			pid, root := c.State().PID, c.State().Identity.Root
-			if s.Flags.JSON {
-				return s.Out.JSON(map[string]any{"stopped": true, "pid": pid, "root": root})
-			}
-			s.Out.Printf("stopped the daemon (pid %d) of %s\n", pid, sanitize.Text(root))
-			return nil
+			return s.Answer(map[string]any{"stopped": true, "pid": pid, "root": root}, "stopped the daemon (pid %d) of %s\n", pid, sanitize.Text(root))
 		},
 	}
 }

@@ -41,6 +41,15 @@ func New(stdin io.Reader, stdout, stderr io.Writer) *Session {
 	}
 }
 
+// Answer prints what a command has done: v as JSON with --json, else a formatted text.
+func (s *Session) Answer(v any, format string, args ...any) error {
+	if s.Flags.JSON {
+		return s.Out.JSON(v)
+	}
+	s.Out.Printf(format, args...)
+	return nil
+}
+
 // Silent returns a session with the same flags that prints nothing.
 func (s *Session) Silent() *Session {
 	out := New(s.Stdin, io.Discard, io.Discard)
