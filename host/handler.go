@@ -7,6 +7,7 @@ import (
 	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/host/internal/roster"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/deadline"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -33,7 +34,7 @@ func (c *compiler) provider(e *entry) tool.Handler {
 			// The limit of this attempt began a moment ago: look at the caller's.
 			if err := t.Err(); err != nil {
 				return tool.Result{}, tool.Errorf(tool.CodeOf(err), "tool %s was not started: %v", call.Name, deadline.Cause(t)).
-					Of(call.Name, e.owner).At(tool.StageExecute).NeverSent().Because(err)
+					Of(call.Name, e.owner).At(callstage.Execute).NeverSent().Because(err)
 			}
 			t.Attempts++
 		}

@@ -9,7 +9,9 @@ import (
 	"github.com/toolhost/toolhost/host/internal/manifest"
 	"github.com/toolhost/toolhost/host/internal/roster"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/lockfile"
+	"github.com/toolhost/toolhost/internal/need"
 	"github.com/toolhost/toolhost/internal/protect"
 	"github.com/toolhost/toolhost/internal/trust"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -203,7 +205,7 @@ func (o *operator) lockWaits(l Lock, sum string, isLock bool) *tool.Error {
 	})
 	e := tool.Errorf(tool.CodeUnavailable,
 		"%s is not in effect as it is now: tools, or others, may have written it", l.File).
-		At(tool.StageStart).NeverSent().Because(err).Fix("look at it, and: toolhost trust " + l.File + ", or toolhost reload")
+		At(callstage.Start).NeverSent().Because(err).Fix("look at it, and: toolhost trust " + l.File + ", or toolhost reload")
 	switch {
 	case err != nil:
 		e.Message = fmt.Sprintf("%s is not in effect, as which content of it was trusted is not known: %v", l.File, err)
@@ -221,7 +223,7 @@ func (o *operator) trusts(path, sum string) bool {
 
 func missingLock(file string) error {
 	return tool.Errorf(tool.CodeUnavailable, "%s is missing, and without it no plugin starts that it is to pin", file).
-		At(tool.StageStart).NeverSent().
+		At(callstage.Start).NeverSent().
 		Fix("restore it, or pin what is there now: toolhost plugins lock" +
 			" (to run what is not pinned: toolhost plugins lock --off)")
 }
@@ -283,7 +285,7 @@ func (all allPins) Needs(name string) (out *tool.Needs, ok bool) {
 	for _, p := range all {
 		if p, is := p.(plugin.NeedsPins); is {
 			if n, said := p.Needs(name); said {
-				out, ok = out.Within(n), true
+				out, ok = need.Within(out, n), true
 			}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/known"
 	"github.com/toolhost/toolhost/internal/lockfile"
+	"github.com/toolhost/toolhost/internal/need"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -164,7 +165,7 @@ func TestNeedsThatTheOperatorDecides(t *testing.T) {
 			wants(t, h, c.want)
 		})
 	}
-	undeclared := tool.NeedsChanges{{Was: "nothing", Larger: true}}
+	undeclared := need.Diff{{Was: "nothing", Larger: true}}
 	all := plugin.Sandbox{Read: []string{}, Write: []string{}, Net: []string{}, Exec: []string{}}
 	if got := all.Undecided(undeclared); got != nil {
 		t.Errorf("all is decided, and %v is not", got)

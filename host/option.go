@@ -190,7 +190,7 @@ func WithMaxResult(bytes int) Option {
 }
 
 // WithMaxRetries bounds how often a failed call is repeated, whatever its tool asks
-// for. Default: [tool.MaxRetryLimit]; 0 means never.
+// for. Default: 10, the most that a tool can ask for; 0 means never.
 func WithMaxRetries(most int) Option {
 	return func(o *options) { o.defaults.Limits.MaxRetries = most }
 }

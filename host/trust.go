@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/pluginpackage"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
@@ -112,7 +113,7 @@ func (p signatures) refusal(name string, err error) error {
 		hint = "if it may have that, say so under trust.publishers in the configuration"
 	}
 	return tool.Errorf(tool.CodeUnavailable, "plugin %s does not run: %w", name, err).
-		Of("", name).At(tool.StageStart).NeverSent().Fix(hint)
+		Of("", name).At(callstage.Start).NeverSent().Fix(hint)
 }
 
 // verdicts are how the files that were started last are signed, by directory and plugin.

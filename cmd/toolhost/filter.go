@@ -51,7 +51,7 @@ func (f *filterFlags) use(ctx context.Context, s *session.Session, show func([]h
 // safetyLevels returns the names of all levels, the least dangerous first.
 func safetyLevels() []string {
 	var out []string
-	for level := tool.Safe; level.Valid(); level++ {
+	for level := tool.Safe; level <= tool.Dangerous; level++ {
 		out = append(out, level.String())
 	}
 	return out

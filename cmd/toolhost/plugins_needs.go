@@ -10,6 +10,7 @@ import (
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/known"
 	"github.com/toolhost/toolhost/internal/lockfile"
+	"github.com/toolhost/toolhost/internal/need"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -92,8 +93,8 @@ func give(all known.Records, key known.Plugin, changed []plugin.ChangedTool) {
 
 // needy is a plugin that wants more than was accepted.
 type needy struct {
-	Plugin  string            `json:"plugin"`
-	Changes tool.NeedsChanges `json:"changes"`
+	Plugin  string    `json:"plugin"`
+	Changes need.Diff `json:"changes"`
 }
 
 // confirmNeeds asks at the terminal whether plugins may have more than before, and returns an

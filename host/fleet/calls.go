@@ -13,6 +13,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/fleet/durable"
 	"github.com/toolhost/toolhost/host/internal/chain"
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -113,7 +114,7 @@ func goesOn(ctx context.Context, name, id string, err error) error {
 		of = " of " + name
 	}
 	return tool.Errorf(code, "the durable call %s%s is not waited for any longer, and goes on: %v", id, of, err).
-		Of(name, Owner).At(tool.StageExecute).Because(fmt.Errorf("%w: %w", ErrGoesOn, err)).
+		Of(name, Owner).At(callstage.Execute).Because(fmt.Errorf("%w: %w", ErrGoesOn, err)).
 		Try("do not repeat the call: it goes on, and the tool would run twice").
 		Fix(fmt.Sprintf("toolhost calls wait %s prints its result, toolhost calls cancel %s ends it", id, id))
 }

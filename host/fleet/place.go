@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -115,7 +116,7 @@ func (r *remoteCall) better(but *member) (*offer, error) {
 		if bound == nil {
 			b.id, b.losses = "", b.losses+1
 			return nil, tool.Errorf(tool.CodeUnavailable, "the state that the session had in plugin %s is lost with host %s", key.plugin, b.host).
-				Of(r.call.Name, Owner).At(tool.StageExecute).Because(errStateLost).
+				Of(r.call.Name, Owner).At(callstage.Execute).Because(errStateLost).
 				Try("begin again what was begun in this session: the next call starts without state")
 		}
 		for _, version := range r.tool.versions {
@@ -229,6 +230,6 @@ func (r *remoteCall) noHost(v *version) error {
 
 func noHost(name, why string) error {
 	return tool.Errorf(tool.CodeUnavailable, "no host of the fleet can run %s: %s", name, why).Of(name, Owner).
-		At(tool.StageExecute).NeverSent().Try("try again later").
+		At(callstage.Execute).NeverSent().Try("try again later").
 		Fix("toolhost fleet shows the hosts, and toolhost fleet tools the tools")
 }

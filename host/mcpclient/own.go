@@ -13,6 +13,8 @@ import (
 
 	"github.com/toolhost/toolhost/host/internal/mcpwire"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/mcpmeta"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -93,7 +95,7 @@ func (u *Upstream) pinned(of mcpwire.Kind) json.RawMessage {
 		return nil
 	}
 	text, err := json.Marshal(map[string]any{"toolhost/" + string(of): all})
-	if err == nil && len(text) <= maxPinned && tool.CheckMeta(text) == nil {
+	if err == nil && len(text) <= maxPinned && mcpmeta.Check(text) == nil {
 		return text
 	}
 	sum := sha256.Sum256(text)
@@ -173,7 +175,7 @@ func (l *link) executeOwn(ctx context.Context, own mcpwire.Own, call tool.Call) 
 	err := json.Unmarshal(call.Arguments, &in)
 	if err != nil {
 		return tool.Result{}, tool.Errorf(tool.CodeInvalidArguments, "Invalid tool call: %v", err).
-			Of(call.Name, l.u.config.Name).At(tool.StageExecute).NeverSent()
+			Of(call.Name, l.u.config.Name).At(callstage.Execute).NeverSent()
 	}
 	if own == mcpwire.Subscribe {
 		err = l.subscribe(ctx, in.URI)

@@ -37,7 +37,7 @@ func annotated() tool.Tool {
 			Icons: json.RawMessage(saidIcons), Meta: json.RawMessage(saidMeta),
 		},
 		Handler: func(context.Context, tool.Call) (tool.Result, error) {
-			of := tool.Extra(`{"annotations":` + saidAnnotations + `,"_meta":` + saidMeta + `}`)
+			of := `{"annotations":` + saidAnnotations + `,"_meta":` + saidMeta + `}`
 			return tool.Result{Meta: json.RawMessage(saidMeta), Content: []tool.Content{
 				tool.TextContent{Text: "t", Extra: of},
 				tool.ImageContent{Data: []byte{1}, MIMEType: "image/png", Extra: of},
@@ -195,7 +195,7 @@ func TestHostileExtras(t *testing.T) {
 		"deep":        {Meta: json.RawMessage(deep)},
 		"large":       {Meta: json.RawMessage(large)},
 		"extra":       {Content: []tool.Content{tool.TextContent{Extra: `{"annotations":1}`}}},
-		"large extra": {Content: []tool.Content{tool.ResourceLink{URI: "a:b", Extra: tool.Extra(`{"_meta":` + large + `}`)}}},
+		"large extra": {Content: []tool.Content{tool.ResourceLink{URI: "a:b", Extra: `{"_meta":` + large + `}`}}},
 		"icon":        {Content: []tool.Content{tool.ResourceLink{URI: "a:b", Extra: `{"icons":[{"src":"file:///etc/passwd"}]}`}}},
 	} {
 		t.Run(name, func(t *testing.T) {

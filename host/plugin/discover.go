@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/ident"
 	"github.com/toolhost/toolhost/internal/pluginpackage"
 	"github.com/toolhost/toolhost/internal/safefile"
@@ -132,7 +133,7 @@ func findFile(abs string) (Candidate, error) {
 	}
 	if reason := c.examine(fs.FileInfoToDirEntry(info)); reason != "" {
 		return Candidate{}, tool.Errorf(tool.CodeUnavailable, "%s cannot be a plugin: %s", abs, reason).
-			Of("", c.Name).At(tool.StageStart).Fix("name the executable of a plugin")
+			Of("", c.Name).At(callstage.Start).Fix("name the executable of a plugin")
 	}
 	return c, nil
 }
@@ -221,12 +222,12 @@ func checkDirectory(abs string) error {
 	}
 	if !info.IsDir() {
 		return tool.Errorf(tool.CodeNotFound, "%s is not a directory", abs).
-			At(tool.StageStart).Try("name a directory of plugin binaries")
+			At(callstage.Start).Try("name a directory of plugin binaries")
 	}
 	if safefile.OthersMayWrite(info) { // with the sticky bit, too: they may add plugins
 		return tool.Errorf(tool.CodePermissionDenied,
 			"the plugin directory %s is not used: others may write to %s (mode %s)", abs, abs, info.Mode().Perm()).
-			At(tool.StageStart).Try("chmod go-w " + abs)
+			At(callstage.Start).Try("chmod go-w " + abs)
 	}
 	if _, _, err := trusted.Way(abs); err != nil {
 		e := *tool.AsError(err)
@@ -238,7 +239,7 @@ func checkDirectory(abs string) error {
 
 func directoryError(dir string, err error) error {
 	out := tool.Errorf(tool.CodeUnavailable, "the plugin directory %s cannot be read: %w", dir, err).
-		At(tool.StageStart).Fix("name another with --plugin-dir or TOOLHOST_PLUGIN_DIR")
+		At(callstage.Start).Fix("name another with --plugin-dir or TOOLHOST_PLUGIN_DIR")
 	if errors.Is(err, fs.ErrNotExist) {
 		out.Code, out.Message = tool.CodeNotFound, fmt.Sprintf("there is no plugin directory %s", dir)
 		out.OperatorHint = "make it and copy plugin binaries into it, or " + out.OperatorHint

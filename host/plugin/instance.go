@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
@@ -121,13 +122,13 @@ const evidenceGrace = 50 * time.Millisecond
 func (in *instance) exitError(call tool.Call, unsent bool) *tool.Error {
 	if in.calls.draining.Load() {
 		return &tool.Error{
-			Code: tool.CodeUnavailable, Stage: tool.StageExecute, Unsent: unsent,
+			Code: tool.CodeUnavailable, Stage: callstage.Execute, Unsent: unsent,
 			Message: fmt.Sprintf("plugin %s was shut down while it ran %s", in.proc.name, call.Name),
 			Hint:    "the host is closing, or the plugin was removed",
 		}
 	}
 	e := &tool.Error{
-		Code: tool.CodeCrashed, Stage: tool.StageExecute, Unsent: unsent, Err: in.proc.exit,
+		Code: tool.CodeCrashed, Stage: callstage.Execute, Unsent: unsent, Err: in.proc.exit,
 		Message: fmt.Sprintf("plugin %s crashed while it ran %s: %s", in.proc.name, call.Name, in.proc.ending()),
 		Hint:    "the next call starts it again",
 		Detail:  in.proc.output.stderr.String(),

@@ -18,6 +18,7 @@ import (
 	"github.com/hashicorp/go-plugin"
 	"github.com/hashicorp/go-plugin/runner"
 
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/safefile"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -192,7 +193,7 @@ func TryAgainHint(plugin string) string {
 // unavailable is the error for a plugin that does not run, so that nothing was sent to it.
 func unavailable(plugin string, cause error, message, hint string) *tool.Error {
 	return tool.Errorf(tool.CodeUnavailable, "%s", message).
-		Of("", plugin).At(tool.StageStart).NeverSent().Because(cause).Fix(hint)
+		Of("", plugin).At(callstage.Start).NeverSent().Because(cause).Fix(hint)
 }
 
 // startFailure says that there was no process at all.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/egress"
+	"github.com/toolhost/toolhost/internal/need"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -26,8 +27,8 @@ func TestDeclaredHostsAreThoseOfTheProxy(t *testing.T) {
 		if (declared == nil) != (err == nil) {
 			t.Errorf("%q: declared %v, of the proxy %v", host, declared, err)
 		}
-		if declared == nil && err == nil && p.String() != n.Normal().Net[0] {
-			t.Errorf("%q: declared as %s, of the proxy %s", host, n.Normal().Net[0], p)
+		if declared == nil && err == nil && p.String() != need.Normal(n).Net[0] {
+			t.Errorf("%q: declared as %s, of the proxy %s", host, need.Normal(n).Net[0], p)
 		}
 	}
 }

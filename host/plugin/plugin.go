@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/toolhost/toolhost/internal/need"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
@@ -314,7 +315,7 @@ func (p *Plugin) Status() Status {
 		if len(about.ConfigSchema) <= maxShownSchema && json.Valid(about.ConfigSchema) {
 			s.ConfigSchema = about.ConfigSchema
 		}
-		s.Tools, s.Needs, s.Undeclared = len(about.Tools), about.Needs.Normal(), about.Needs == nil
+		s.Tools, s.Needs, s.Undeclared = len(about.Tools), need.Normal(about.Needs), about.Needs == nil
 		s.KeepsSessions = slices.Contains(about.Features, wire.FeatureSessions)
 	}
 	p.runs.addTo(&s)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolhost/toolhost/internal/cgroup"
 	"github.com/toolhost/toolhost/internal/grant"
+	"github.com/toolhost/toolhost/internal/need"
 	"github.com/toolhost/toolhost/internal/sandbox"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
@@ -89,7 +90,7 @@ func (c Config) effectiveNeeds() *tool.Needs {
 	}
 	if c.Accepted != nil {
 		if ceiling, known := c.Accepted(); known {
-			return c.needs.Within(ceiling)
+			return need.Within(c.needs, ceiling)
 		}
 	}
 	return c.needs

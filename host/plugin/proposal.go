@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/internal/grant"
+	"github.com/toolhost/toolhost/internal/need"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -121,7 +122,7 @@ func (t *Trace) valid(list grant.Line, entries []string) (out []string) {
 		}
 		n := &tool.Needs{}
 		*list.List(n) = []string{entry}
-		if err := n.Check(); err != nil {
+		if err := need.Check(n); err != nil {
 			t.note("left out of %s: %s", list.Name, tool.AsError(err).Message)
 			continue
 		}

@@ -2,8 +2,8 @@ package plugin
 
 import (
 	"github.com/toolhost/toolhost/internal/grant"
+	"github.com/toolhost/toolhost/internal/need"
 	"github.com/toolhost/toolhost/internal/sandbox"
-	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // Sandbox is what the operator lets a plugin's process have. A list that is nil leaves it to
@@ -61,7 +61,7 @@ type Sandbox struct {
 
 // Undecided returns those of the differences between declarations that the operator has left
 // to what the plugin declares: of lines that the sandbox has itself, nothing is to be accepted.
-func (s Sandbox) Undecided(all tool.NeedsChanges) tool.NeedsChanges {
+func (s Sandbox) Undecided(all need.Diff) need.Diff {
 	if s.Level == NoSandbox {
 		return nil
 	}
@@ -70,7 +70,7 @@ func (s Sandbox) Undecided(all tool.NeedsChanges) tool.NeedsChanges {
 		decided[l.Name] = l.IsSaid(&s)
 		decided[""] = decided[""] && (decided[l.Name] || grant.IsAmount(l.Name))
 	}
-	var out tool.NeedsChanges
+	var out need.Diff
 	for _, c := range all {
 		if !decided[c.Line] {
 			out = append(out, c)

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/ident"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -84,7 +85,7 @@ func (s Server) Check() error {
 		return nil
 	}
 	return tool.Errorf(tool.CodeInvalidDefinition, "%s", why).
-		Of("", s.Name).At(tool.StageRegister).Try("see plugin.Server for what a server needs")
+		Of("", s.Name).At(callstage.Register).Try("see plugin.Server for what a server needs")
 }
 
 // NewServer makes a provider of a server. Its runs are connections, each with a process of the

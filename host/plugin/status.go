@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/need"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -106,9 +107,9 @@ type Offers struct {
 
 // WantsMore is by what a plugin's needs exceed what was accepted of them.
 type WantsMore struct {
-	Changes tool.NeedsChanges `json:"changes"`
-	Text    string            `json:"text"`   // Changes on one line, fit to be shown
-	Accept  string            `json:"accept"` // the command that accepts them
+	Changes need.Diff `json:"changes"`
+	Text    string    `json:"text"`   // Changes on one line, fit to be shown
+	Accept  string    `json:"accept"` // the command that accepts them
 }
 
 // ChangedTool is a tool whose definition has changed since the operator gave it a level.

@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
@@ -190,7 +191,7 @@ func TestErrorCodes(t *testing.T) {
 	} {
 		in := &tool.Error{Code: code, Message: "what", Hint: "next", Detail: "stack", Plugin: "p", Unsent: true}
 		_, got := parseResponse(appendResponse(nil, nil, in))
-		want := &tool.Error{Code: want, Message: "what", Hint: "next", Stage: tool.StageExecute, Err: ErrClaimed}
+		want := &tool.Error{Code: want, Message: "what", Hint: "next", Stage: callstage.Execute, Err: ErrClaimed}
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%q: %+v, want %+v", code, got, want)
 		}

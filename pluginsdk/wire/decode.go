@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -232,7 +233,7 @@ func (in *response) answer() (tool.Result, error) {
 			tool.Code(cleanView(f[errorCode])), cleanView(f[errorMessage]), cleanView(f[errorHint]), in.retry)
 	case in.outcome == 0:
 		return tool.Result{}, tool.Errorf(tool.CodeInvalidResult, "the plugin answered with neither a result nor an error").
-			At(tool.StageExecute).Fix(reportToAuthor)
+			At(callstage.Execute).Fix(reportToAuthor)
 	case in.problem != "":
 		return tool.Result{}, invalidResult(in.problem)
 	case len(in.result.Structured) > 0:
@@ -241,7 +242,7 @@ func (in *response) answer() (tool.Result, error) {
 		}
 		in.result.Structured = cleanBytes(in.result.Structured) // json.Valid accepts invalid UTF-8 in strings
 	}
-	if err := in.result.Check(); err != nil {
+	if err := CheckResult(in.result); err != nil {
 		return tool.Result{}, invalidResult(err.Error())
 	}
 	return in.result, nil
@@ -316,7 +317,7 @@ func parseContent(b []byte) (kind protowire.Number, parts fields, err error) {
 
 // content returns the block of a kind that has the fields p.
 func (p *fields) content(kind protowire.Number) tool.Content {
-	extra := tool.Extra(view(p[contentExtra]))
+	extra := view(p[contentExtra])
 	switch kind {
 	case contentText:
 		return tool.TextContent{Text: cleanView(p[1]), Extra: extra}

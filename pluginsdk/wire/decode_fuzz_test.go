@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
 
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
@@ -186,7 +187,7 @@ func FuzzDecodeResponse(f *testing.F) {
 			t.Fatalf("%#v together with the error %v", got, err)
 		}
 		var e *tool.Error
-		if !errors.As(err, &e) || e.Code != tool.CodeOf(wantErr) || e.Stage != tool.StageExecute {
+		if !errors.As(err, &e) || e.Code != tool.CodeOf(wantErr) || e.Stage != callstage.Execute {
 			t.Fatalf("%#v, want %v", err, wantErr)
 		}
 		if e.Code != tool.CodeInvalidResult && !reflect.DeepEqual(err, wantErr) {

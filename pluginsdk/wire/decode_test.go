@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
@@ -104,7 +105,7 @@ func TestParseResponseRefuses(t *testing.T) {
 	} {
 		got, err := parseResponse(b)
 		e := tool.AsError(err)
-		if err == nil || e.Message != want || e.Code != tool.CodeInvalidResult || e.Stage != tool.StageExecute ||
+		if err == nil || e.Message != want || e.Code != tool.CodeInvalidResult || e.Stage != callstage.Execute ||
 			e.Advice() == "" ||
 			!reflect.DeepEqual(got, tool.Result{}) {
 			t.Errorf("%.20x: %#v, %v, want %s", b, got, err, want)
@@ -116,7 +117,7 @@ func TestParseResponseRefuses(t *testing.T) {
 	}
 	plugins := lengthField(responseError, lengthField(errorCode, []byte("crashed")),
 		lengthField(errorMessage, []byte("m\xff")), lengthField(errorHint, []byte("h")))
-	want := &tool.Error{Code: tool.CodeToolFailed, Stage: tool.StageExecute, Message: "m\uFFFD", Hint: "h",
+	want := &tool.Error{Code: tool.CodeToolFailed, Stage: callstage.Execute, Message: "m\uFFFD", Hint: "h",
 		Err: ErrClaimed}
 	if got, err := parseResponse(plugins); !reflect.DeepEqual(err, want) || !reflect.DeepEqual(got, tool.Result{}) {
 		t.Errorf("%#v, %#v, want %#v", got, err, want)

@@ -30,7 +30,7 @@ func answers() map[string]tool.Result {
 				tool.TextContent{Text: "t", Extra: `{"annotations":{"audience":["user"]},"_meta":{"b":9007199254740993,"a":1}}`},
 				tool.ImageContent{Data: []byte{1}, Extra: `{"_meta":{}}`}, tool.AudioContent{Extra: ` {} `},
 				tool.ResourceContent{URI: "a:b", Text: "t", Extra: `{"resource":{"_meta":{"n":1}}}`},
-				tool.ResourceContent{URI: "a:b", Blob: []byte{}, Extra: tool.Extra(`{"_meta":{"x":"` + long + `"}}`)},
+				tool.ResourceContent{URI: "a:b", Blob: []byte{}, Extra: `{"_meta":{"x":"` + long + `"}}`},
 				tool.ResourceLink{URI: "a:b", Extra: `{"title":"T","size":3,"icons":[{"src":"https://a/b"}]}`},
 			},
 			Meta: []byte(`{"b":9007199254740993,"a":1}`),

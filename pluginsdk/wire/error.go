@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/deadline"
 	"github.com/toolhost/toolhost/internal/errorcode"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -38,7 +39,7 @@ func protocolError(format string, args ...any) error {
 // invalidResult returns the error for an answer that cannot be read.
 func invalidResult(msg string) *tool.Error {
 	return tool.Errorf(tool.CodeInvalidResult, "the plugin's answer is malformed: %s", msg).
-		At(tool.StageExecute).Fix(reportToAuthor)
+		At(callstage.Execute).Fix(reportToAuthor)
 }
 
 // newFailure returns the block that is sent for an error. It omits Detail, which may
@@ -63,7 +64,7 @@ func claimed(code tool.Code, message, hint string, retry tool.Duration) *tool.Er
 	if message == "" {
 		message = string(code)
 	}
-	return &tool.Error{Code: code, Stage: tool.StageExecute, Message: message, Hint: hint, RetryAfter: retry, Err: ErrClaimed}
+	return &tool.Error{Code: code, Stage: callstage.Execute, Message: message, Hint: hint, RetryAfter: retry, Err: ErrClaimed}
 }
 
 // statusError converts a gRPC status to an error. If the context has ended, the error
@@ -76,10 +77,10 @@ func statusError(ctx context.Context, what string, err error) *tool.Error {
 	}
 	if ctxErr := ctx.Err(); ctxErr != nil {
 		return tool.Errorf(tool.CodeOf(ctxErr), "gave up waiting for the plugin to %s: %v", what, deadline.Cause(ctx)).
-			At(tool.StageExecute).Because(ctxErr)
+			At(callstage.Execute).Because(ctxErr)
 	}
 	out := &tool.Error{
-		Stage: tool.StageExecute, Err: err,
+		Stage: callstage.Execute, Err: err,
 		Message: fmt.Sprintf("the plugin could not %s: %s", what, s.Message()),
 	}
 	switch s.Code() {
@@ -117,5 +118,5 @@ func gaveUp(ctx context.Context, name string, cause error) *tool.Error {
 		cause = err
 	}
 	return tool.Errorf(tool.CodeOf(err), "gave up waiting for the plugin to run %s: %v", name, cause).
-		At(tool.StageExecute).Because(err)
+		At(callstage.Execute).Because(err)
 }

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/toolhost/toolhost/internal/errorcode"
+	"github.com/toolhost/toolhost/internal/need"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/tooltest"
@@ -98,12 +99,12 @@ func FuzzDescribe(f *testing.F) {
 		}
 		for _, def := range d.Tools {
 			_ = def.Check()
-			if !def.Safety.Valid() {
+			if def.Safety < tool.Unset || def.Safety > tool.Dangerous {
 				t.Errorf("the safety %v", def.Safety)
 			}
 		}
 		again, err := descriptionFromProto(overTheWire(t, descriptionToProto(d), &pluginv1.DescribeResponse{}))
-		if err != nil || len(again.Tools) != len(d.Tools) || !reflect.DeepEqual(again.Needs, d.Needs) || d.Needs.Check() != nil {
+		if err != nil || len(again.Tools) != len(d.Tools) || !reflect.DeepEqual(again.Needs, d.Needs) || need.Check(d.Needs) != nil {
 			t.Fatalf("%+v came back as %+v, %v", d, again, err)
 		}
 		for i := range d.Tools {

@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/toolhost/toolhost/internal/grant"
+	"github.com/toolhost/toolhost/internal/need"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
@@ -23,11 +24,11 @@ func checkNeedsBounds(b []byte) error {
 				break // malformed; decoding reports the error
 			}
 			if field := fields.ByNumber(num); field != nil && field.IsList() && kind == protowire.BytesType {
-				if entries[num]++; entries[num] > tool.MaxNeeds {
-					return tool.Errorf(tool.CodeInvalidDefinition, "the declared needs have more than %d entries of %s", tool.MaxNeeds, field.Name())
+				if entries[num]++; entries[num] > need.MaxEntries {
+					return tool.Errorf(tool.CodeInvalidDefinition, "the declared needs have more than %d entries of %s", need.MaxEntries, field.Name())
 				}
-				if length > tool.MaxNeedLength+8 { // its tag and size
-					return tool.Errorf(tool.CodeInvalidDefinition, "the declared needs have an entry of %s with more than %d bytes", field.Name(), tool.MaxNeedLength)
+				if length > need.MaxLength+8 { // its tag and size
+					return tool.Errorf(tool.CodeInvalidDefinition, "the declared needs have an entry of %s with more than %d bytes", field.Name(), need.MaxLength)
 				}
 			}
 			part = part[length:]
@@ -76,8 +77,8 @@ func needsFromProto(p *pluginv1.Needs) (*tool.Needs, error) {
 	for _, l := range grant.Lists {
 		l.Copy(n, p)
 	}
-	if err := n.Check(); err != nil {
+	if err := need.Check(n); err != nil {
 		return nil, err
 	}
-	return n.Normal(), nil
+	return need.Normal(n), nil
 }

@@ -52,22 +52,6 @@ func resultToProto(r tool.Result) *pluginv1.Result {
 	return out
 }
 
-func extraOf(c tool.Content) tool.Extra {
-	switch c := c.(type) {
-	case tool.TextContent:
-		return c.Extra
-	case tool.ImageContent:
-		return c.Extra
-	case tool.AudioContent:
-		return c.Extra
-	case tool.ResourceContent:
-		return c.Extra
-	case tool.ResourceLink:
-		return c.Extra
-	}
-	return ""
-}
-
 func contentToProto(c tool.Content) *pluginv1.Content {
 	switch c := c.(type) {
 	case tool.TextContent:
@@ -114,14 +98,14 @@ func resultFromProto(p *pluginv1.Result) (tool.Result, error) {
 		}
 		out.Content = append(out.Content, block)
 	}
-	if err := out.Check(); err != nil {
+	if err := CheckResult(out); err != nil {
 		return tool.Result{}, invalidResult(err.Error())
 	}
 	return out, nil
 }
 
 func contentFromProto(p *pluginv1.Content) (tool.Content, error) {
-	extra := tool.Extra(p.GetExtraJson())
+	extra := string(p.GetExtraJson())
 	switch b := p.GetBlock().(type) {
 	case *pluginv1.Content_Text:
 		return tool.TextContent{Text: b.Text.GetText(), Extra: extra}, nil

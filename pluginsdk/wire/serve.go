@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolhost/toolhost/internal/callctx"
 	"github.com/toolhost/toolhost/internal/deadline"
+	"github.com/toolhost/toolhost/internal/ident"
 	"github.com/toolhost/toolhost/internal/textstream"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -192,7 +193,7 @@ func (v *service) intern(b []byte) string {
 		clear(v.names)
 	}
 	s := string(b)
-	if len(s) <= tool.MaxNameLength {
+	if len(s) <= ident.MaxTool {
 		v.names[s] = s
 	}
 	return s

@@ -12,6 +12,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/toolhost/toolhost/internal/callctx"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
@@ -363,7 +364,7 @@ func TestServeRequest(t *testing.T) {
 			if at, ok := ctx.Deadline(); ok {
 				left = time.Until(at).Round(time.Hour)
 			}
-			return tool.Text(fmt.Sprint(c.ID, c.Name, c.Session, string(c.Arguments), left, tool.ProgressFrom(ctx) != nil)), nil
+			return tool.Text(fmt.Sprint(c.ID, c.Name, c.Session, string(c.Arguments), left, callctx.Get[func(tool.Progress)](ctx, callctx.Progress{}) != nil)), nil
 		}, "late": func(ctx context.Context, _ tool.Call) (tool.Result, error) {
 			<-ctx.Done()
 			return tool.Result{}, ctx.Err()

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/toolhost/toolhost/internal/callctx"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
@@ -97,7 +98,7 @@ func (s *Server) configure(ctx context.Context, in *pluginv1.ConfigureRequest) (
 // because a gRPC status would lose the code and the hint.
 func (s *Server) execute(ctx context.Context, in *request) (any, error) {
 	if in.trace != (tool.Trace{}) {
-		ctx = tool.WithTrace(ctx, in.trace)
+		ctx = context.WithValue(ctx, callctx.Trace{}, in.trace)
 	}
 	res, err := s.Provider.Execute(ctx, in.call)
 	out := newAnswer(&res, err)

@@ -11,6 +11,8 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/toolhost/toolhost/internal/callctx"
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/deadline"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
@@ -162,9 +164,9 @@ func (s *Stream) Execute(ctx context.Context, call tool.Call) (tool.Result, erro
 	if until, ok := ctx.Deadline(); ok {
 		at, req.timeout = until, max(time.Until(until), 1)
 	}
-	report, text := tool.ProgressFrom(caller), newDeltas(tool.DeltasFrom(caller))
+	report, text := callctx.Get[func(tool.Progress)](caller, callctx.Progress{}), newDeltas(callctx.Get[func(tool.Delta)](caller, callctx.Deltas{}))
 	var asked *questions
-	if ask := tool.AskerFrom(caller); ask != nil && s.hooks.Asks {
+	if ask := callctx.Get[tool.Asker](caller, callctx.Ask{}); ask != nil && s.hooks.Asks {
 		asked = newQuestions(ctx, ask)
 		defer asked.end()
 		req.ask, caller, at = true, ctx, time.Time{} // a deadline that stands still is not watched here
@@ -185,12 +187,12 @@ func (s *Stream) Execute(ctx context.Context, call tool.Call) (tool.Result, erro
 		return tool.Result{}, err
 	case k.size-headerSize > MaxMessage:
 		return tool.Result{}, tool.Errorf(tool.CodeResourceExhausted, "the call of %s is too large to be sent", call.Name).
-			At(tool.StageExecute).NeverSent().Try(fmt.Sprintf("one message holds at most %d MiB", MaxMessage>>20))
+			At(callstage.Execute).NeverSent().Try(fmt.Sprintf("one message holds at most %d MiB", MaxMessage>>20))
 	}
 	number, direct, err := s.register(k)
 	if err != nil {
 		return tool.Result{}, tool.Errorf(tool.CodeUnavailable, "the plugin could not run %s: %w", call.Name, err).
-			At(tool.StageExecute).NeverSent()
+			At(callstage.Execute).NeverSent()
 	}
 	if s.idling.Load() {
 		s.interrupt()
@@ -394,7 +396,7 @@ func (s *Stream) Close() error {
 // fail ends the stream and completes each of its calls with an error.
 func (s *Stream) fail(cause error) {
 	err := tool.Errorf(tool.CodeUnavailable, "the connection to the plugin is gone: %s", cause.Error()).
-		At(tool.StageExecute).Because(fmt.Errorf("%w: %w", ErrDisconnected, cause))
+		At(callstage.Execute).Because(fmt.Errorf("%w: %w", ErrDisconnected, cause))
 	if errors.Is(cause, io.EOF) || errors.Is(cause, io.ErrUnexpectedEOF) {
 		err.Message = "the connection to the plugin is gone"
 	}

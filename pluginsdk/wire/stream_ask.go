@@ -46,7 +46,8 @@ func (s *Stream) ask(number uint32, b []byte) error {
 	case k.abandoned: // the plugin does not know yet
 		return nil
 	case k.questions == nil:
-		s.reply(number, encodeAnswer(id, tool.Answer{}, tool.Unanswerable()))
+		_, err := tool.Ask(context.Background(), q) // which is no one's
+		s.reply(number, encodeAnswer(id, tool.Answer{}, err))
 		return nil
 	}
 	return k.questions.begin(s, number, id, q)

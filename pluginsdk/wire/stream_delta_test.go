@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/callctx"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -71,7 +72,7 @@ func TestStreamSlowReader(t *testing.T) {
 		busy, let := make(chan struct{}, 1), make(chan struct{})
 		var pieces int
 		ctx, shown := shownTo(t.Context())
-		inner := tool.DeltasFrom(ctx)
+		inner := callctx.Get[func(tool.Delta)](ctx, callctx.Deltas{})
 		c := begin(tool.WithDeltas(t.Context(), func(d tool.Delta) {
 			if inner(d); pieces == 0 {
 				busy <- struct{}{}

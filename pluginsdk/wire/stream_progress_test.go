@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/callctx"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -127,7 +128,7 @@ func TestReportWithoutListener(t *testing.T) {
 			ctx, cancel := context.WithCancel(ctx)
 			defer cancel()
 			tool.Report(ctx, tool.Progress{Done: 1})
-			return tool.Text(fmt.Sprint(tool.ProgressFrom(ctx) == nil)), nil
+			return tool.Text(fmt.Sprint(callctx.Get[func(tool.Progress)](ctx, callctx.Progress{}) == nil)), nil
 		}}, StreamHooks{})
 		wantText(t, within(t, "the call", begin(t.Context(), s, tool.Call{Name: "work"})), "true")
 	})

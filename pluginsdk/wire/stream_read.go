@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/internal/callctx"
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -186,7 +187,7 @@ func (s *Stream) finishResult(f frame) {
 func (s *Stream) rejectTooLarge(number uint32) error {
 	s.mu.Lock()
 	s.completeEarly(number, tool.Errorf(tool.CodeResourceExhausted,
-		"the plugin's answer is larger than %d MiB", MaxMessage>>20).At(tool.StageExecute).Try("ask for less at once"))
+		"the plugin's answer is larger than %d MiB", MaxMessage>>20).At(callstage.Execute).Try("ask for less at once"))
 	tooMany := s.abandoned > maxAbandoned
 	s.mu.Unlock()
 	if tooMany {

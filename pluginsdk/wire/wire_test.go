@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/tooltest"
@@ -199,7 +200,7 @@ func TestExecuteErrorKeepsWhatStandsAroundIt(t *testing.T) {
 	inner := &tool.Error{Code: tool.CodeRateLimited, Message: "slow\xff", Hint: "wait", Detail: "secret", Unsent: true,
 		Tool: "x"}
 	_, err := connect(t, &wire.Server{Provider: &odd{err: errors.Join(inner)}}).Execute(t.Context(), tool.Call{Name: "t"})
-	want := &tool.Error{Code: tool.CodeRateLimited, Message: "slow\uFFFD", Hint: "wait", Stage: tool.StageExecute,
+	want := &tool.Error{Code: tool.CodeRateLimited, Message: "slow\uFFFD", Hint: "wait", Stage: callstage.Execute,
 		Err: wire.ErrClaimed}
 	if !reflect.DeepEqual(err, want) {
 		t.Errorf("%+v, want %+v", err, want)

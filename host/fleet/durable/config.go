@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -199,7 +200,7 @@ func (c *Config) own(name string) (Target, error) {
 	t, ok := c.Host.Get(name)
 	if !ok {
 		return Target{}, tool.Errorf(tool.CodeNotFound, "Unknown tool: %s", name).
-			Of(name, "").At(tool.StageResolve).NeverSent()
+			Of(name, "").At(callstage.Resolve).NeverSent()
 	}
 	return Target{Tool: t.Name, Digest: c.Digest(t.Definition), Repeatable: c.repeatable(&t)}, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -74,7 +75,7 @@ func (c *Calls) order(ctx context.Context, r *Request) (*order, []byte, error) {
 	}
 	bad := func(format string, args ...any) error {
 		e := tool.Errorf(tool.CodeInvalidArguments, format, args...)
-		e.Tool, e.Stage, e.Unsent = r.Tool, tool.StageValidate, true
+		e.Tool, e.Stage, e.Unsent = r.Tool, callstage.Validate, true
 		return e
 	}
 	mode := r.Mode
@@ -105,7 +106,7 @@ func (c *Calls) order(ctx context.Context, r *Request) (*order, []byte, error) {
 	}
 	if most := int(c.cfg.Conn.MaxPayload()) - overhead; arguments.Len() > most {
 		e := tool.Errorf(tool.CodeResourceExhausted, "the arguments of the durable call of %s have %d bytes, and a message takes %d", r.Tool, arguments.Len(), most)
-		e.Tool, e.Stage, e.Unsent = r.Tool, tool.StageValidate, true
+		e.Tool, e.Stage, e.Unsent = r.Tool, callstage.Validate, true
 		e.OperatorHint = "raise max_payload of the NATS server"
 		return nil, nil, e
 	}
@@ -136,7 +137,7 @@ func (c *Calls) again(ctx context.Context, o *order, arguments []byte) (*envelop
 	}
 	if r.Tool != o.Tool || r.Caller != o.Caller || r.Named != o.Named || r.Arguments != o.Arguments {
 		e := tool.Errorf(tool.CodeInvalidArguments, "Invalid tool call: the idempotency key %.64q belongs to another call", cmp.Or(o.Named, o.ID))
-		e.Tool, e.Stage, e.Unsent = o.Tool, tool.StageValidate, true
+		e.Tool, e.Stage, e.Unsent = o.Tool, callstage.Validate, true
 		e.Hint = "use a new key for each call, and the same one only to repeat a call as it was"
 		return nil, e
 	}

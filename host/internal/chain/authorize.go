@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/toolhost/toolhost/host/audit"
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -16,7 +17,7 @@ func Authorize(c tool.Capability) Middleware {
 			t := traceOf(ctx)
 			if holds := t.caller().Holds; c != "" && (holds == nil || !holds(c)) {
 				t.Decision = audit.Denied
-				return tool.Result{}, refuse(tool.StageAuthorize, tool.CodePermissionDenied, call.Name,
+				return tool.Result{}, refuse(callstage.Authorize, tool.CodePermissionDenied, call.Name,
 					"Permission denied for tool: "+call.Name,
 					fmt.Sprintf("it needs the capability %s, which you were not given; "+
 						"do what you can without it, or say that you need it", c)).

@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/internal/manifest"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -62,7 +63,7 @@ func (s *source) recallOrList(ctx context.Context, wait impatience) listing {
 func (s *source) notAgain(f *manifest.Failure) error {
 	owner := s.member.owner
 	return &tool.Error{
-		Code: tool.CodeUnavailable, Plugin: owner, Stage: tool.StageStart, Unsent: true,
+		Code: tool.CodeUnavailable, Plugin: owner, Stage: callstage.Start, Unsent: true,
 		Message: f.Message, OperatorHint: plugin.TryAgainHint(owner), Detail: f.Detail,
 		RetryAfter: tool.Duration(max(0, time.Until(f.Due()))),
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/internal/manifest"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/protect"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -104,6 +105,6 @@ func (s *source) asAccepted() error {
 
 func changedInWorkspace(owner, path string) error {
 	return tool.Errorf(tool.CodeUnavailable, "plugin %s is not started: %s has changed inside the workspace", owner, path).
-		Of("", owner).At(tool.StageStart).NeverSent().
+		Of("", owner).At(callstage.Start).NeverSent().
 		Fix(fmt.Sprintf("if you changed it: toolhost plugins enable %s, or toolhost reload", owner))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/toolhost/toolhost/host/internal/kept"
 	"github.com/toolhost/toolhost/host/internal/manifest"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/known"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -249,7 +250,7 @@ func (r *Roster) before(now *source, file string) *known.Binary {
 func notRolledBack(name string, why error, hint string) error {
 	return tool.Errorf(tool.CodeUnavailable,
 		"plugin %s is not rolled back, and runs on as it was: %s", name, tool.AsError(why).Message).
-		Of("", name).At(tool.StageStart).Because(why).Fix(hint)
+		Of("", name).At(callstage.Start).Because(why).Fix(hint)
 }
 
 // describeKept names the kept binary of a source.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/internal/manifest"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -312,12 +313,12 @@ func (f facts) status(owner string) (plugin.Status, bool) {
 
 func closedError(owner string) error {
 	return tool.Errorf(tool.CodeUnavailable, "plugin %s is not loaded: the host is closed", owner).
-		Of("", owner).At(tool.StageRegister).Try("make a new host")
+		Of("", owner).At(callstage.Register).Try("make a new host")
 }
 
 func noPlugin(name string) error {
 	return tool.Errorf(tool.CodeNotFound, "there is no plugin %.64q", name).
-		Of("", name).At(tool.StageStart).Fix("see toolhost plugins for the names")
+		Of("", name).At(callstage.Start).Fix("see toolhost plugins for the names")
 }
 
 // alreadyLoaded is the error for a name that a source has already.
@@ -332,5 +333,5 @@ func alreadyLoaded(owner string, by *source) error {
 func nameTaken(owner, path string) error {
 	return tool.Errorf(tool.CodeAlreadyExists,
 		"plugin %s is loaded already, from %s", owner, cmp.Or(path, "another provider")).
-		Of("", owner).At(tool.StageRegister).Try("rename one of the two; the first stays")
+		Of("", owner).At(callstage.Register).Try("rename one of the two; the first stays")
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/egress"
 	"github.com/toolhost/toolhost/internal/known"
+	"github.com/toolhost/toolhost/internal/need"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
@@ -78,7 +79,7 @@ func (r *Roster) record(registered map[*source][]string) {
 	}
 	for s := range registered {
 		if about, said := s.description(); said && s.path != "" {
-			ran[s] = about.Needs.Within(s.pinned().needs)
+			ran[s] = need.Within(about.Needs, s.pinned().needs)
 		}
 	}
 	err := r.book.Note(func(all known.Records) {
@@ -143,7 +144,7 @@ func (s *source) exceeds(n *tool.Needs) *plugin.WantsMore {
 	if !c.known {
 		return nil
 	}
-	more := s.settings.Sandbox.Undecided(n.Changes(c.needs).Larger())
+	more := s.settings.Sandbox.Undecided(need.Changes(n, c.needs).Larger())
 	if more == nil {
 		return nil
 	}
@@ -217,7 +218,7 @@ func (s *source) isBoundAsBefore() bool {
 		return true
 	}
 	about, _ := s.plugin.Description()
-	return reflect.DeepEqual(about.Needs.Within(given.needs), about.Needs.Within(s.ceiling().needs))
+	return reflect.DeepEqual(need.Within(about.Needs, given.needs), need.Within(about.Needs, s.ceiling().needs))
 }
 
 // regrant starts a plugin again that runs with other needs than are accepted now. The caller

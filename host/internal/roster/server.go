@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -105,7 +106,7 @@ func (m *member) known(ctx context.Context) (*source, error) {
 
 func isDisabled(name string) error {
 	return tool.Errorf(tool.CodeUnavailable, "plugin %s is disabled", name).
-		Of("", name).At(tool.StageStart).NeverSent().Fix("toolhost plugins enable " + name)
+		Of("", name).At(callstage.Start).NeverSent().Fix("toolhost plugins enable " + name)
 }
 
 // isServer reports whether the source is of that server, with its settings.

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/need"
 	"github.com/toolhost/toolhost/internal/sandbox"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -86,7 +87,7 @@ func TestTraceFiles(t *testing.T) {
 	if len(notes) > 0 {
 		t.Errorf("notes: %q", notes)
 	}
-	if !reflect.DeepEqual(got.Normal(), want.Normal()) {
+	if !reflect.DeepEqual(need.Normal(got), need.Normal(want)) {
 		t.Fatalf("it proposes %s\nwant %s", got, want)
 	}
 	suffices(t, got, work)
@@ -124,7 +125,7 @@ func TestTraceNet(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got, notes := traced(t, c.work)
-			if !reflect.DeepEqual(got.Normal(), c.want.Normal()) {
+			if !reflect.DeepEqual(need.Normal(got), need.Normal(&c.want)) {
 				t.Fatalf("it proposes %s, want %s", got, &c.want)
 			}
 			if told := strings.Contains(strings.Join(notes, ""), "udp 127.0.0.1:"+datagrams); told != (name == "datagrams") {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/errorcode"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -29,8 +30,8 @@ func Sent(err error) *tool.Error {
 }
 
 var stages = []string{
-	tool.StageResolve, tool.StageValidate, tool.StageAuthorize, tool.StageRateLimit, tool.StageApprove, tool.StageAudit,
-	tool.StageLimit, tool.StageOutput, tool.StageStart, tool.StageExecute,
+	callstage.Resolve, callstage.Validate, callstage.Authorize, callstage.RateLimit, callstage.Approve, callstage.Audit,
+	callstage.Limit, callstage.Output, callstage.Start, callstage.Execute,
 }
 
 // Received returns an error of another host as this one can show it, whatever it is. Unsent is false.
@@ -43,7 +44,7 @@ func Received(from *tool.Error) *tool.Error {
 		e.Code = tool.CodeToolFailed
 	}
 	if !slices.Contains(stages, e.Stage) {
-		e.Stage = tool.StageExecute
+		e.Stage = callstage.Execute
 	}
 	if e.Message == "" {
 		e.Message = string(e.Code)

@@ -1,4 +1,4 @@
-package tool
+package need
 
 import (
 	"cmp"
@@ -7,10 +7,11 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/internal/grant"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// NeedsChange is one difference between two declarations.
-type NeedsChange struct {
+// Change is one difference between two declarations.
+type Change struct {
 	// Line is read, write, net, exec, memory or cpu; empty: the whole declaration.
 	Line string `json:"line,omitempty"`
 	// Was and Is are the entry of a list, or a value, for people; empty: there was, or is,
@@ -23,7 +24,7 @@ type NeedsChange struct {
 
 // String returns the difference on one line, such as "net: api.example.com:443 is new" or
 // "memory: 512 MiB, was 256 MiB".
-func (c NeedsChange) String() string {
+func (c Change) String() string {
 	switch {
 	case c.Line == "" && c.Is == "":
 		return "it does not declare any more what it needs, which was: " + c.Was
@@ -37,15 +38,15 @@ func (c NeedsChange) String() string {
 	return fmt.Sprintf("%s: %s, was %s", c.Line, c.Is, c.Was)
 }
 
-// NeedsChanges are the differences between two declarations, in an order that only depends on
+// Diff is the differences between two declarations, in an order that only depends on
 // what they say.
-type NeedsChanges []NeedsChange
+type Diff []Change
 
 // maxShown is how many differences a text has.
 const maxShown = 10
 
 // String returns the differences on one line, at most ten of them.
-func (all NeedsChanges) String() string {
+func (all Diff) String() string {
 	var texts []string
 	for _, c := range all[:min(len(all), maxShown)] {
 		texts = append(texts, c.String())
@@ -57,8 +58,8 @@ func (all NeedsChanges) String() string {
 }
 
 // Larger returns those by which more is wanted than before; nil: there are none.
-func (all NeedsChanges) Larger() NeedsChanges {
-	var out NeedsChanges
+func (all Diff) Larger() Diff {
+	var out Diff
 	for _, c := range all {
 		if c.Larger {
 			out = append(out, c)
@@ -67,47 +68,47 @@ func (all NeedsChanges) Larger() NeedsChanges {
 	return out
 }
 
-// Changes returns what differs between an earlier declaration and this one; nil: they say the
-// same. To declare nothing, a nil *Needs, is to want everything, and memory or processors that
-// are not said are more than any. Both declarations have to pass [Needs.Check].
-func (n *Needs) Changes(before *Needs) NeedsChanges {
-	n, before = n.Normal(), before.Normal()
+// Changes returns what differs between an earlier declaration and n; nil: they say the
+// same. To declare nothing, a nil *tool.Needs, is to want everything, and memory or processors that
+// are not said are more than any. Both declarations have to pass [Check].
+func Changes(n, before *tool.Needs) Diff {
+	n, before = Normal(n), Normal(before)
 	switch {
 	case n == nil && before == nil:
 		return nil
 	case n == nil:
-		return NeedsChanges{{Was: before.String(), Larger: true}}
+		return Diff{{Was: before.String(), Larger: true}}
 	case before == nil:
-		return NeedsChanges{{Is: n.String()}}
+		return Diff{{Is: n.String()}}
 	}
-	var out NeedsChanges
+	var out Diff
 	for _, l := range grant.Lists {
-		was, is, had := *l.List(before), *l.List(n), before.gives(l)
+		was, is, had := *l.List(before), *l.List(n), gives(before, l)
 		for _, e := range is {
 			if !slices.Contains(was, e) {
-				out = append(out, NeedsChange{Line: l.Name, Is: e, Larger: !covered(l, e, had)})
+				out = append(out, Change{Line: l.Name, Is: e, Larger: !covered(l, e, had)})
 			}
 		}
 		for _, e := range was {
 			if !slices.Contains(is, e) {
-				out = append(out, NeedsChange{Line: l.Name, Was: e})
+				out = append(out, Change{Line: l.Name, Was: e})
 			}
 		}
 	}
 	for _, l := range grant.Amounts {
 		if was, is := l.Amount(before), l.Amount(n); is != was {
-			text := func(n *Needs) string { return cmp.Or(l.Text(n), "not said") }
-			out = append(out, NeedsChange{l.Name, text(before), text(n), moreThan(is, was)})
+			text := func(n *tool.Needs) string { return cmp.Or(l.Text(n), "not said") }
+			out = append(out, Change{l.Name, text(before), text(n), moreThan(is, was)})
 		}
 	}
 	return out
 }
 
 // Within returns what both a declaration and a ceiling give: the lists have what is in both,
-// and memory and processors are the smaller ones. To a nil *Needs, on either side, there is no
-// bound; nil if both are. Both have to pass [Needs.Check].
-func (n *Needs) Within(ceiling *Needs) *Needs {
-	n, ceiling = n.Normal(), ceiling.Normal()
+// and memory and processors are the smaller ones. To a nil *tool.Needs, on either side, there is no
+// bound; nil if both are. Both have to pass [Check].
+func Within(n, ceiling *tool.Needs) *tool.Needs {
+	n, ceiling = Normal(n), Normal(ceiling)
 	switch {
 	case n == nil:
 		return ceiling
@@ -116,7 +117,7 @@ func (n *Needs) Within(ceiling *Needs) *Needs {
 	}
 	out := *n
 	for _, l := range grant.Lists {
-		mine, given := n.gives(l), ceiling.gives(l)
+		mine, given := gives(n, l), gives(ceiling, l)
 		*l.List(&out) = slices.DeleteFunc(slices.Concat(mine, given), func(e string) bool {
 			return !covered(l, e, mine) || !covered(l, e, given)
 		})
@@ -128,11 +129,11 @@ func (n *Needs) Within(ceiling *Needs) *Needs {
 	}
 	// What it may write it may read.
 	out.Read = slices.DeleteFunc(out.Read, func(e string) bool { return slices.Contains(out.Write, e) })
-	return out.Normal()
+	return Normal(&out)
 }
 
 // gives returns what a declaration gives of a list: what is written may be read too.
-func (n *Needs) gives(l grant.Line) []string {
+func gives(n *tool.Needs, l grant.Line) []string {
 	if l.Name == "read" {
 		return slices.Concat(n.Read, n.Write)
 	}

@@ -1,16 +1,17 @@
-package tool
+package need
 
 import (
 	"fmt"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"math"
 	"reflect"
 	"strings"
 	"testing"
 )
 
-func TestNeedsCheck(t *testing.T) {
+func TestCheck(t *testing.T) {
 	t.Parallel()
-	many := make([]string, MaxNeeds+1)
+	many := make([]string, MaxEntries+1)
 	for i := range many {
 		many[i] = fmt.Sprintf("/%d", i)
 	}
@@ -18,30 +19,30 @@ func TestNeedsCheck(t *testing.T) {
 	for i := range long {
 		long[i] = fmt.Sprintf("/%d", i) + strings.Repeat("x", 4000)
 	}
-	for _, n := range []*Needs{
+	for _, n := range []*tool.Needs{
 		nil, {},
-		{Read: []string{Workspace, Cache, Any, "/usr/share/", "~/", "/system", "/process", "~/.config/x y", "/a..b/...", "/schön"}},
-		{Write: []string{Workspace, Cache, Any, "/var/tmp"}},
+		{Read: []string{tool.Workspace, tool.Cache, tool.Any, "/usr/share/", "~/", "/system", "/process", "~/.config/x y", "/a..b/...", "/schön"}},
+		{Write: []string{tool.Workspace, tool.Cache, tool.Any, "/var/tmp"}},
 		{Net: []string{
-			Any, "api.example.com:443", "API.Example.com:1", "*.example.com:443", "192.0.2.7:5432", "[2001:db8::1]:53", "[::1]:65535",
+			tool.Any, "api.example.com:443", "API.Example.com:1", "*.example.com:443", "192.0.2.7:5432", "[2001:db8::1]:53", "[::1]:65535",
 			"localhost:8080", "api.example.com:*", "_srv.a-b.example:80", "xn--bcher-kva.example:443",
 		}},
-		{Exec: []string{Any, Workspace, Cache, "~/.pyenv", "git", "g++", "python3.12", "/usr/bin/env", "/usr/lib/git-core/"}},
-		{Memory: 1 << 20, CPU: 0.01}, {Memory: 1 << 50, CPU: 65536}, {Read: many[:MaxNeeds]},
+		{Exec: []string{tool.Any, tool.Workspace, tool.Cache, "~/.pyenv", "git", "g++", "python3.12", "/usr/bin/env", "/usr/lib/git-core/"}},
+		{Memory: 1 << 20, CPU: 0.01}, {Memory: 1 << 50, CPU: 65536}, {Read: many[:MaxEntries]},
 	} {
-		if err := n.Check(); err != nil {
+		if err := Check(n); err != nil {
 			t.Errorf("%v: %v", n, err)
 		}
 	}
-	for want, n := range map[string]Needs{
+	for want, n := range map[string]tool.Needs{
 		`read "": it is empty`:                                              {Read: []string{""}},
-		`read "x`:                                                           {Read: []string{strings.Repeat("x", MaxNeedLength+1)}},
+		`read "x`:                                                           {Read: []string{strings.Repeat("x", MaxLength+1)}},
 		`write "\xff": it is not UTF-8`:                                     {Write: []string{"\xff"}},
 		`exec "a\x00": it has a control`:                                    {Exec: []string{"a\x00"}},
 		`net "a:1\n": it has a control`:                                     {Net: []string{"a:1\n"}}, // Quote trims newlines
 		`read "/\u202ex": it has a control or hidden`:                       {Read: []string{"/\u202ex"}},
 		`read " /x": it has white space`:                                    {Read: []string{" /x"}},
-		`read "x": it is neither an absolute path`:                          {Read: []string{Workspace, "x"}},
+		`read "x": it is neither an absolute path`:                          {Read: []string{tool.Workspace, "x"}},
 		`write "./x": it is neither`:                                        {Write: []string{"./x"}},
 		`read "~x": it is neither`:                                          {Read: []string{"~x"}},
 		`read "workspace/x": it is neither`:                                 {Read: []string{"workspace/x"}},
@@ -97,31 +98,31 @@ func TestNeedsCheck(t *testing.T) {
 		"cpu is 0.001":                                                      {CPU: 0.001},
 		"cpu is 65537":                                                      {CPU: 65537},
 	} {
-		err := n.Check()
-		if CodeOf(err) != CodeInvalidDefinition || !strings.HasPrefix(err.Error(), "the declared needs are malformed: ") ||
+		err := Check(&n)
+		if tool.CodeOf(err) != tool.CodeInvalidDefinition || !strings.HasPrefix(err.Error(), "the declared needs are malformed: ") ||
 			!strings.Contains(err.Error(), strings.ReplaceAll(want, `\n"`, `"`)) || len(err.Error()) > 400 {
 			t.Errorf("%v\nwant %s", err, want)
 		}
 	}
 }
 
-func TestNeedsNormal(t *testing.T) {
+func TestNormal(t *testing.T) {
 	t.Parallel()
-	n := Needs{
-		Read: []string{"~//a/", "/b/./c/", Workspace, "/b//c", "~/"}, Write: []string{}, Exec: []string{"git", "cc", "git"},
+	n := tool.Needs{
+		Read: []string{"~//a/", "/b/./c/", tool.Workspace, "/b//c", "~/"}, Write: []string{}, Exec: []string{"git", "cc", "git"},
 		Net: []string{"B.example:1", "[2001:DB8::0:1]:53", "b.example:1"}, Memory: 3 << 20, CPU: 0.5,
 	}
-	want := &Needs{
-		Read: []string{"/b/c", Workspace, "~/", "~/a"}, Exec: []string{"cc", "git"},
+	want := &tool.Needs{
+		Read: []string{"/b/c", tool.Workspace, "~/", "~/a"}, Exec: []string{"cc", "git"},
 		Net: []string{"[2001:db8::1]:53", "b.example:1"}, Memory: 3 << 20, CPU: 0.5,
 	}
-	if got := n.Normal(); !reflect.DeepEqual(got, want) || !reflect.DeepEqual(got.Normal(), want) {
+	if got := Normal(&n); !reflect.DeepEqual(got, want) || !reflect.DeepEqual(Normal(got), want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	if n.Exec[1] != "cc" || (*Needs)(nil).Normal() != nil {
+	if n.Exec[1] != "cc" || Normal(nil) != nil {
 		t.Error("it is changed, or nothing becomes something")
 	}
-	for text, n := range map[string]*Needs{
+	for text, n := range map[string]*tool.Needs{
 		"undeclared": nil, "nothing": {}, "memory 1048577 bytes; cpu 0.5": {Memory: 1<<20 + 1, CPU: 0.5},
 		"read /b/c, workspace, ~/, ~/a; net [2001:db8::1]:53, b.example:1; exec cc, git; memory 3 MiB; cpu 0.5": want,
 	} {
@@ -133,54 +134,54 @@ func TestNeedsNormal(t *testing.T) {
 
 // What is new or larger is said, line by line; what another entry covers already does not
 // count.
-func TestNeedsChanges(t *testing.T) {
+func TestChanges(t *testing.T) {
 	t.Parallel()
-	full := &Needs{
-		Read: []string{"/usr/share", "~/.config"}, Write: []string{Workspace, "/var/x"}, Net: []string{"*.example.com:443", "db.example:*"},
+	full := &tool.Needs{
+		Read: []string{"/usr/share", "~/.config"}, Write: []string{tool.Workspace, "/var/x"}, Net: []string{"*.example.com:443", "db.example:*"},
 		Exec: []string{"git", "/usr/lib/git-core"}, Memory: 256 << 20, CPU: 1,
 	}
 	for name, c := range map[string]struct {
-		before, now *Needs
+		before, now *tool.Needs
 		larger, all string
 	}{
 		"the same": {before: full, now: full},
-		"in another form": {before: full, now: &Needs{
-			Read: []string{"~/.config/", "/usr//share"}, Write: []string{"/var/x", Workspace}, Net: []string{"db.example:*", "*.Example.com:443"},
+		"in another form": {before: full, now: &tool.Needs{
+			Read: []string{"~/.config/", "/usr//share"}, Write: []string{"/var/x", tool.Workspace}, Net: []string{"db.example:*", "*.Example.com:443"},
 			Exec: full.Exec, Memory: 256 << 20, CPU: 1,
 		}},
 		"both undeclared": {},
-		"less":            {before: full, now: &Needs{Memory: 1 << 20, CPU: 0.5}, all: "read: /usr/share is gone; read: ~/.config is gone; write: /var/x is gone; write: workspace is gone; net: *.example.com:443 is gone; net: db.example:* is gone; exec: /usr/lib/git-core is gone; exec: git is gone; memory: 1 MiB, was 256 MiB; cpu: 0.5, was 1"},
+		"less":            {before: full, now: &tool.Needs{Memory: 1 << 20, CPU: 0.5}, all: "read: /usr/share is gone; read: ~/.config is gone; write: /var/x is gone; write: workspace is gone; net: *.example.com:443 is gone; net: db.example:* is gone; exec: /usr/lib/git-core is gone; exec: git is gone; memory: 1 MiB, was 256 MiB; cpu: 0.5, was 1"},
 		"covered": {
-			before: full, now: &Needs{
-				Read: []string{"/usr/share/dict", Workspace, "/var/x/y", "~/.config/z"}, Write: []string{"/var/x/y"},
+			before: full, now: &tool.Needs{
+				Read: []string{"/usr/share/dict", tool.Workspace, "/var/x/y", "~/.config/z"}, Write: []string{"/var/x/y"},
 				Net: []string{"a.example.com:443", "*.b.example.com:443", "db.example:5432"}, Exec: []string{"/usr/lib/git-core/git-log"},
 				Memory: 256 << 20, CPU: 1,
 			},
 			all: "read: /usr/share/dict is new; read: /var/x/y is new; read: workspace is new; read: ~/.config/z is new; read: /usr/share is gone; read: ~/.config is gone; write: /var/x/y is new; write: /var/x is gone; write: workspace is gone; net: *.b.example.com:443 is new; and 7 more changes",
 		},
-		"written, was read": {before: &Needs{Read: []string{"/a"}}, now: &Needs{Write: []string{"/a"}}, larger: "write: /a is new", all: "read: /a is gone; write: /a is new"},
+		"written, was read": {before: &tool.Needs{Read: []string{"/a"}}, now: &tool.Needs{Write: []string{"/a"}}, larger: "write: /a is new", all: "read: /a is gone; write: /a is new"},
 		"wider": {
-			before: &Needs{Read: []string{"/a/b", "~/a"}, Net: []string{"a.example.com:443", "*.x.example.com:1"}, Exec: []string{"/bin/git"}},
-			now:    &Needs{Read: []string{"/a", "~/"}, Net: []string{"*.example.com:443", "x.example.com:1"}, Exec: []string{"git"}},
+			before: &tool.Needs{Read: []string{"/a/b", "~/a"}, Net: []string{"a.example.com:443", "*.x.example.com:1"}, Exec: []string{"/bin/git"}},
+			now:    &tool.Needs{Read: []string{"/a", "~/"}, Net: []string{"*.example.com:443", "x.example.com:1"}, Exec: []string{"git"}},
 			larger: "read: /a is new; read: ~/ is new; net: *.example.com:443 is new; net: x.example.com:1 is new; exec: git is new",
 		},
 		"next to it": {
-			before: &Needs{Read: []string{"/a"}, Net: []string{"a.example:443", "192.0.2.7:1"}},
-			now:    &Needs{Read: []string{"/ab"}, Net: []string{"a.example:80", "a.example:*", "192.0.2.8:1", "b.a.example:443", Any}},
+			before: &tool.Needs{Read: []string{"/a"}, Net: []string{"a.example:443", "192.0.2.7:1"}},
+			now:    &tool.Needs{Read: []string{"/ab"}, Net: []string{"a.example:80", "a.example:*", "192.0.2.8:1", "b.a.example:443", tool.Any}},
 			larger: "read: /ab is new; net: 192.0.2.8:1 is new; net: a.example:* is new; net: a.example:80 is new; net: any is new; net: b.a.example:443 is new",
 		},
 		"within everything": {
-			before: &Needs{Read: []string{Any}, Write: []string{Any}, Net: []string{Any}, Exec: []string{Any}},
-			now:    &Needs{Read: []string{"/a", "~/b", Workspace, Any}, Write: []string{"/c", "~/b"}, Net: []string{"a.example:1"}, Exec: []string{"git"}, Memory: 5 << 30},
+			before: &tool.Needs{Read: []string{tool.Any}, Write: []string{tool.Any}, Net: []string{tool.Any}, Exec: []string{tool.Any}},
+			now:    &tool.Needs{Read: []string{"/a", "~/b", tool.Workspace, tool.Any}, Write: []string{"/c", "~/b"}, Net: []string{"a.example:1"}, Exec: []string{"git"}, Memory: 5 << 30},
 		},
-		"larger values":           {before: &Needs{Memory: 256 << 20, CPU: 0.5}, now: &Needs{Memory: 512 << 20, CPU: 2}, larger: "memory: 512 MiB, was 256 MiB; cpu: 2, was 0.5"},
-		"values not said":         {before: &Needs{Memory: 1 << 30, CPU: 0.5}, now: &Needs{}, larger: "memory: not said, was 1 GiB; cpu: not said, was 0.5"},
-		"values that were not":    {before: &Needs{}, now: &Needs{Memory: 1 << 30, CPU: 0.5}, all: "memory: 1 GiB, was not said; cpu: 0.5, was not said"},
-		"not declared any more":   {before: &Needs{Exec: []string{"git"}}, larger: "it does not declare any more what it needs, which was: exec git"},
-		"declared, and was not":   {now: &Needs{}, all: "it declares what it needs, which it did not: nothing"},
-		"the first and only need": {before: &Needs{}, now: &Needs{Net: []string{"a.example:443"}}, larger: "net: a.example:443 is new"},
+		"larger values":           {before: &tool.Needs{Memory: 256 << 20, CPU: 0.5}, now: &tool.Needs{Memory: 512 << 20, CPU: 2}, larger: "memory: 512 MiB, was 256 MiB; cpu: 2, was 0.5"},
+		"values not said":         {before: &tool.Needs{Memory: 1 << 30, CPU: 0.5}, now: &tool.Needs{}, larger: "memory: not said, was 1 GiB; cpu: not said, was 0.5"},
+		"values that were not":    {before: &tool.Needs{}, now: &tool.Needs{Memory: 1 << 30, CPU: 0.5}, all: "memory: 1 GiB, was not said; cpu: 0.5, was not said"},
+		"not declared any more":   {before: &tool.Needs{Exec: []string{"git"}}, larger: "it does not declare any more what it needs, which was: exec git"},
+		"declared, and was not":   {now: &tool.Needs{}, all: "it declares what it needs, which it did not: nothing"},
+		"the first and only need": {before: &tool.Needs{}, now: &tool.Needs{Net: []string{"a.example:443"}}, larger: "net: a.example:443 is new"},
 	} {
-		all := c.now.Changes(c.before)
+		all := Changes(c.now, c.before)
 		if got := all.Larger().String(); got != c.larger {
 			t.Errorf("%s: larger is %s\nwant %s", name, got, c.larger)
 		}
@@ -194,33 +195,33 @@ func TestNeedsChanges(t *testing.T) {
 }
 
 // What a declaration and a ceiling both give is never more than either.
-func TestNeedsWithin(t *testing.T) {
+func TestWithin(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct{ now, ceiling, want *Needs }{
+	for name, c := range map[string]struct{ now, ceiling, want *tool.Needs }{
 		"neither":    {},
-		"no ceiling": {now: &Needs{Read: []string{"/b", "/a"}}, want: &Needs{Read: []string{"/a", "/b"}}},
-		"undeclared": {ceiling: &Needs{Net: []string{"a.example:1"}, CPU: 1}, want: &Needs{Net: []string{"a.example:1"}, CPU: 1}},
-		"nothing":    {now: &Needs{}, ceiling: &Needs{Read: []string{Any}}, want: &Needs{}},
+		"no ceiling": {now: &tool.Needs{Read: []string{"/b", "/a"}}, want: &tool.Needs{Read: []string{"/a", "/b"}}},
+		"undeclared": {ceiling: &tool.Needs{Net: []string{"a.example:1"}, CPU: 1}, want: &tool.Needs{Net: []string{"a.example:1"}, CPU: 1}},
+		"nothing":    {now: &tool.Needs{}, ceiling: &tool.Needs{Read: []string{tool.Any}}, want: &tool.Needs{}},
 		"lists": {
-			now: &Needs{
-				Read: []string{"/usr", "/etc/x"}, Write: []string{Workspace, "/var/x"}, Net: []string{"*.example.com:443", "db.example:1"}, Exec: []string{Any},
+			now: &tool.Needs{
+				Read: []string{"/usr", "/etc/x"}, Write: []string{tool.Workspace, "/var/x"}, Net: []string{"*.example.com:443", "db.example:1"}, Exec: []string{tool.Any},
 			},
-			ceiling: &Needs{
-				Read: []string{"/usr/share", "/etc", "/var/x"}, Write: []string{Workspace, Cache}, Net: []string{"a.example.com:443", "db.example:*"}, Exec: []string{"git"},
+			ceiling: &tool.Needs{
+				Read: []string{"/usr/share", "/etc", "/var/x"}, Write: []string{tool.Workspace, tool.Cache}, Net: []string{"a.example.com:443", "db.example:*"}, Exec: []string{"git"},
 			},
-			want: &Needs{
-				Read: []string{"/etc/x", "/usr/share", "/var/x"}, Write: []string{Workspace}, Net: []string{"a.example.com:443", "db.example:1"}, Exec: []string{"git"},
+			want: &tool.Needs{
+				Read: []string{"/etc/x", "/usr/share", "/var/x"}, Write: []string{tool.Workspace}, Net: []string{"a.example.com:443", "db.example:1"}, Exec: []string{"git"},
 			},
 		},
-		"values":   {now: &Needs{Memory: 2 << 20}, ceiling: &Needs{Memory: 1 << 20, CPU: 2}, want: &Needs{Memory: 1 << 20, CPU: 2}},
-		"values 2": {now: &Needs{CPU: 1}, ceiling: &Needs{Memory: 1 << 20, CPU: 2}, want: &Needs{Memory: 1 << 20, CPU: 1}},
+		"values":   {now: &tool.Needs{Memory: 2 << 20}, ceiling: &tool.Needs{Memory: 1 << 20, CPU: 2}, want: &tool.Needs{Memory: 1 << 20, CPU: 2}},
+		"values 2": {now: &tool.Needs{CPU: 1}, ceiling: &tool.Needs{Memory: 1 << 20, CPU: 2}, want: &tool.Needs{Memory: 1 << 20, CPU: 1}},
 	} {
-		got := c.now.Within(c.ceiling)
+		got := Within(c.now, c.ceiling)
 		if !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
-		for side, of := range map[string]*Needs{"declared": c.now, "accepted": c.ceiling} {
-			if more := got.Changes(of).Larger(); of != nil && more != nil {
+		for side, of := range map[string]*tool.Needs{"declared": c.now, "accepted": c.ceiling} {
+			if more := Changes(got, of).Larger(); of != nil && more != nil {
 				t.Errorf("%s: more than %s: %v", name, side, more)
 			}
 		}
@@ -232,9 +233,9 @@ func TestNeedsWithin(t *testing.T) {
 // other. Declarations are drawn from entries that have to do with each other, and one that
 // is given.
 func FuzzNeeds(f *testing.F) {
-	paths := []string{Workspace, Cache, Any, "/a", "/a/b/", "/a//b/c", "/ab", "~/", "~/a", "~/a/./b"}
-	hosts := []string{Any, "*.example.com:443", "*.a.example.com:443", "A.example.com:443", "a.example.com:*", "example.com:443", "[2001:DB8::1]:1", "[2001:db8::0:1]:1", "192.0.2.1:1"}
-	programs := []string{Any, "git", "/a", "/a/git", "/a/b/git"}
+	paths := []string{tool.Workspace, tool.Cache, tool.Any, "/a", "/a/b/", "/a//b/c", "/ab", "~/", "~/a", "~/a/./b"}
+	hosts := []string{tool.Any, "*.example.com:443", "*.a.example.com:443", "A.example.com:443", "a.example.com:*", "example.com:443", "[2001:DB8::1]:1", "[2001:db8::0:1]:1", "192.0.2.1:1"}
+	programs := []string{tool.Any, "git", "/a", "/a/git", "/a/b/git"}
 	f.Add([]byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}, "/x")
 	f.Add([]byte{0, 0, 1, 0, 2, 3, 0, 1, 2, 4, 0, 9, 8, 7, 4, 3, 2}, "b.example:1")
 	f.Fuzz(func(t *testing.T, choice []byte, own string) {
@@ -247,31 +248,31 @@ func FuzzNeeds(f *testing.F) {
 			choice = choice[min(1, len(choice)):]
 			return out
 		}
-		one := func() *Needs {
-			n := &Needs{Read: draw(paths), Write: draw(paths), Net: draw(hosts), Exec: draw(programs)}
+		one := func() *tool.Needs {
+			n := &tool.Needs{Read: draw(paths), Write: draw(paths), Net: draw(hosts), Exec: draw(programs)}
 			n.Memory, n.CPU = int64(len(choice)%3)<<20, float64(len(choice)%5)
 			return n
 		}
 		a, b := one(), one()
-		if a.Check() != nil || b.Check() != nil {
+		if Check(a) != nil || Check(b) != nil {
 			return
 		}
-		for _, n := range []*Needs{a, b} {
-			if normal := n.Normal(); normal.Check() != nil || !reflect.DeepEqual(normal, normal.Normal()) || n.Changes(normal) != nil {
-				t.Errorf("%v is %v, which is %v, %v", n, normal, normal.Normal(), normal.Check())
+		for _, n := range []*tool.Needs{a, b} {
+			if normal := Normal(n); Check(normal) != nil || !reflect.DeepEqual(normal, Normal(normal)) || Changes(n, normal) != nil {
+				t.Errorf("%v is %v, which is %v, %v", n, normal, Normal(normal), Check(normal))
 			}
 		}
-		both := a.Within(b)
-		if err := both.Check(); err != nil {
+		both := Within(a, b)
+		if err := Check(both); err != nil {
 			t.Error(err)
 		}
-		if more := both.Changes(a).Larger(); more != nil {
+		if more := Changes(both, a).Larger(); more != nil {
 			t.Errorf("%v within %v is %v: %v", a, b, both, more)
 		}
-		if more := both.Changes(b).Larger(); more != nil {
+		if more := Changes(both, b).Larger(); more != nil {
 			t.Errorf("%v within %v is %v: %v", a, b, both, more)
 		}
-		if a.Changes(b).Larger() == nil && a.Changes(both).Larger() != nil {
+		if Changes(a, b).Larger() == nil && Changes(a, both).Larger() != nil {
 			t.Errorf("%v does not exceed %v, and both give %v only", a, b, both)
 		}
 	})
