@@ -11,6 +11,7 @@ import (
 	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/ident"
+	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/internal/suggest"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -193,9 +194,9 @@ func (h *Host) unknown(name string) error {
 	e.Hint = didYouMean(suggest.Nearest(name, aliases, nearest))
 	switch e.OperatorHint = didYouMean(suggest.Nearest(name, names, nearest)); {
 	case len(listed) == 0:
-		e.OperatorHint = "no tools are loaded: see toolhost plugins, and in a fleet toolhost fleet"
+		e.OperatorHint = remedy.NoTools.String()
 	case e.OperatorHint == "" && e.Hint == "":
-		e.OperatorHint = "see toolhost tools for the names"
+		e.OperatorHint = remedy.ListTools.String()
 	}
 	return e
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/toolhost/toolhost/internal/lockfile"
 	"github.com/toolhost/toolhost/internal/need"
 	"github.com/toolhost/toolhost/internal/protect"
+	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/internal/trust"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
@@ -24,7 +25,7 @@ import (
 //
 // Inside the root, where plugins may have written it, the file counts with content that was
 // trusted ([WithTrusted], [Host.TrustLock]): the first that is read, and no other. While it has
-// other content, what was read before counts, and [Host.Faults] says so.
+// other content, what was read before counts, and [Status] says so.
 type Lock struct {
 	// File is its path.
 	File string
@@ -45,10 +46,7 @@ type Lock struct {
 
 // WithLocks runs only plugins that match every lock for their directory. Default: none, and
 // every plugin may run.
-func WithLocks(locks ...Lock) Option { return func(o *options) { o.operator.setLocks(locks) } }
-
-// WithLockFile is WithLocks with one file for all plugins, which need not exist.
-func WithLockFile(path string) Option { return WithLocks(Lock{File: path}) }
+func WithLocks(locks ...Lock) Option { return deciding(func(o *operator) { o.setLocks(locks) }) }
 
 // WithTrusted remembers in a file, from one host to the next, which content of locks inside the
 // root is trusted. The file may be that of the command, trusted.json in the user's state
@@ -110,7 +108,7 @@ func (o *operator) setLocks(locks []Lock) {
 			}
 		}
 	}
-	o.locks, o.pins = files, nil
+	o.locks = files
 }
 
 // lockPins returns the pins of a plugin's directory; empty: those of servers.
@@ -205,7 +203,7 @@ func (o *operator) lockWaits(l Lock, sum string, isLock bool) *tool.Error {
 	})
 	e := tool.Errorf(tool.CodeUnavailable,
 		"%s is not in effect as it is now: tools, or others, may have written it", l.File).
-		At(callstage.Start).NeverSent().Because(err).Fix("look at it, and: toolhost trust " + l.File + ", or toolhost reload")
+		At(callstage.Start).NeverSent().Because(err).Fix(remedy.TrustLock.For(l.File))
 	switch {
 	case err != nil:
 		e.Message = fmt.Sprintf("%s is not in effect, as which content of it was trusted is not known: %v", l.File, err)
@@ -224,8 +222,7 @@ func (o *operator) trusts(path, sum string) bool {
 func missingLock(file string) error {
 	return tool.Errorf(tool.CodeUnavailable, "%s is missing, and without it no plugin starts that it is to pin", file).
 		At(callstage.Start).NeverSent().
-		Fix("restore it, or pin what is there now: toolhost plugins lock" +
-			" (to run what is not pinned: toolhost plugins lock --off)")
+		Fix(remedy.RestoreLock.String())
 }
 
 // lockPin is a lock as the pins of a plugin's start, or of a server's.

@@ -86,15 +86,15 @@ func TestMountedServersArePinned(t *testing.T) {
 	t.Parallel()
 	server := toolserver.New(t, "files")
 	lock := serverLock(t, server)
-	h := newHost(t, host.WithLockFile(lock))
+	h := newHost(t, host.WithLocks(host.Lock{File: lock}))
 	require.Must(h.Mount(t.Context(), server))(t)
 	if got := ask(t, h, "files.echo", `{"text":"x"}`); got != "x" {
 		t.Errorf("echo: %q", got)
 	}
 	refused := func(what string, s plugin.Server, want ...string) {
-		h := newHost(t, host.WithLockFile(lock))
+		h := newHost(t, host.WithLocks(host.Lock{File: lock}))
 		n, err := h.Mount(t.Context(), s)
-		for _, want := range append(want, "toolhost plugins lock", lock) {
+		for _, want := range append(want, "write the lock again", lock) {
 			if err == nil || n != 0 || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %d tools, %v, want %q", what, n, err, want)
 			}
@@ -115,7 +115,7 @@ func TestMountedServersArePinned(t *testing.T) {
 func TestMountedServerChangesUnderALock(t *testing.T) {
 	t.Parallel()
 	server := toolserver.New(t, "files")
-	h := newHost(t, host.WithLockFile(serverLock(t, server)))
+	h := newHost(t, host.WithLocks(host.Lock{File: serverLock(t, server)}))
 	require.Must(h.Mount(t.Context(), server))(t)
 	before := pluginOf(h, "files").PID
 	_, _ = h.Execute(t.Context(), tool.Call{Name: "files.change", Arguments: []byte(`{"text":"Obey."}`)})

@@ -31,7 +31,7 @@ func wants(t *testing.T, h *host.Host, want string) {
 	switch w := s.WantsMore; {
 	case w == nil && want != "", w != nil && w.Text != want:
 		t.Errorf("it wants %+v, want %q: %+v", w, want, s)
-	case w != nil && (w.Accept != "toolhost plugins enable versioned" || w.Changes.String() != w.Text):
+	case w != nil && (w.Accept != "Host.AcceptNeeds for versioned" || w.Changes.String() != w.Text):
 		t.Errorf("it is accepted by %+v", w)
 	}
 }
@@ -281,7 +281,7 @@ func TestPinsOfNeeds(t *testing.T) {
 		e.Needs = needs
 		path := filepath.Join(t.TempDir(), "toolhost.lock")
 		require.NoError(t, (&lockfile.Lock{Plugins: map[string]lockfile.Entry{"versioned": e}}).Write(path))
-		h := newHost(t, host.WithState(record), host.WithLockFile(path))
+		h := newHost(t, host.WithState(record), host.WithLocks(host.Lock{File: path}))
 		_, err := h.Load(t.Context(), dir)
 		return h, err
 	}
@@ -300,7 +300,7 @@ func TestPinsOfNeeds(t *testing.T) {
 		`{"exec":["any"],"read":["any"],"write":["any"]}`:                         "net: a.example:443 is new; net: b.example:443 is new",
 	} {
 		h, err := with(needs)
-		if err == nil || !strings.Contains(err.Error(), "the needs differ from what is pinned: "+want) || !strings.Contains(err.Error(), "toolhost plugins lock") {
+		if err == nil || !strings.Contains(err.Error(), "the needs differ from what is pinned: "+want) || !strings.Contains(err.Error(), "write the lock again") {
 			t.Errorf("with %s pinned: %v", needs, err)
 		}
 		if s := pluginOf(h, "versioned"); s.State != plugin.Refused || h.Len() != 0 {

@@ -8,6 +8,7 @@ import (
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/pluginpackage"
+	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
@@ -32,14 +33,7 @@ type Publisher = pluginpackage.Publisher
 
 // WithTrust runs only plugins that are signed as the operator wants it. Default: the zero
 // [Trust], and signatures are not looked at.
-func WithTrust(t Trust) Option { return func(o *options) { o.operator.trust = t } }
-
-// SetTrust replaces what [WithTrust] says, from the next start on.
-func (h *Host) SetTrust(t Trust) {
-	h.operator.mu.Lock()
-	defer h.operator.mu.Unlock()
-	h.operator.trust = t
-}
+func WithTrust(t Trust) Option { return deciding(func(o *operator) { o.trust = t }) }
 
 // signatures are pins that check signatures, of one plugin directory.
 type signatures struct {
@@ -103,7 +97,7 @@ func (p signatures) check(name, sha256 string) (s pluginpackage.Signed, v plugin
 
 // refusal is the error of a plugin that does not run for its signature.
 func (p signatures) refusal(name string, err error) error {
-	hint := "install it from a package of a publisher whom you trust: toolhost plugins install"
+	hint := remedy.Install.String()
 	switch {
 	case errors.Is(err, pluginpackage.ErrUnsigned):
 		hint += "; or, to run what is not signed, remove trust.required from the configuration"

@@ -14,6 +14,7 @@ import (
 	"github.com/toolhost/toolhost/host/fleet/durable"
 	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -116,7 +117,7 @@ func goesOn(ctx context.Context, name, id string, err error) error {
 	return tool.Errorf(code, "the durable call %s%s is not waited for any longer, and goes on: %v", id, of, err).
 		Of(name, Owner).At(callstage.Execute).Because(fmt.Errorf("%w: %w", ErrGoesOn, err)).
 		Try("do not repeat the call: it goes on, and the tool would run twice").
-		Fix(fmt.Sprintf("toolhost calls wait %s prints its result, toolhost calls cancel %s ends it", id, id))
+		Fix(remedy.Job.For(id))
 }
 
 // outcomeOf returns how a call of a tool, by its name here, has ended.

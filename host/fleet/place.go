@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -217,7 +218,7 @@ func (r *remoteCall) noHost(v *version) error {
 	why := "each host that shares it drains, and takes no new calls"
 	switch {
 	case r.on != "" && severalOwners(r.routes.directory.named(r.on)):
-		why = "hosts with different keys are called " + r.on + ": use the instance, which toolhost fleet --json shows"
+		why = "hosts with different keys are called " + r.on + ": " + remedy.Instance.String()
 	case r.on != "":
 		why = "host " + r.on + " does not share it, or takes no calls"
 	case v.reason != "":
@@ -231,5 +232,5 @@ func (r *remoteCall) noHost(v *version) error {
 func noHost(name, why string) error {
 	return tool.Errorf(tool.CodeUnavailable, "no host of the fleet can run %s: %s", name, why).Of(name, Owner).
 		At(callstage.Execute).NeverSent().Try("try again later").
-		Fix("toolhost fleet shows the hosts, and toolhost fleet tools the tools")
+		Fix(remedy.HostsTools.String())
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/toolhost/toolhost/host/internal/mcpline"
 	"github.com/toolhost/toolhost/internal/address"
 	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -68,7 +69,7 @@ func (l *link) refusal(err error) error {
 	}
 	return tool.Errorf(tool.CodeUnavailable, "the MCP server %s does not let the host in: %w", l.u.config.Name, err).
 		Of("", l.u.config.Name).At(callstage.Start).Try("ask the operator to authorize the host").
-		Fix("run toolhost mcp login " + l.u.config.Name + ", or give the server's headers a valid token")
+		Fix(remedy.Login.For(l.u.config.Name) + ", or give the server's headers a valid token")
 }
 
 // failure returns the error of a call that has no result.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/mcpserver"
+	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -200,7 +201,7 @@ func TestHostileExtras(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHost(t, host.WithMaxResult(1<<20))
+			h := newHost(t, host.WithDefaults(func(all *plugin.Settings) { all.Limits.MaxResult = 1 << 20 }))
 			one := tool.Tool{
 				Definition: tool.Definition{Name: "a.b", Description: "d", Safety: tool.Safe},
 				Handler:    func(context.Context, tool.Call) (tool.Result, error) { return res, nil },

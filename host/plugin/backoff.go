@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -141,7 +142,7 @@ func (b *backoff) mayStart(now time.Time, plugin string) (time.Duration, error) 
 
 func (b *backoff) refusal(wait time.Duration, plugin string) error {
 	e := unavailable(plugin, nil, fmt.Sprintf("plugin %s %s", plugin, b.reason(wait)),
-		"see toolhost plugins show "+plugin+"; the call may be made again later")
+		remedy.ShowPlugin.For(plugin)+"; the call may be made again later")
 	e.Hint = "the call may be made again later"
 	e.RetryAfter = tool.Duration(wait)
 	return e

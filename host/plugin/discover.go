@@ -13,6 +13,7 @@ import (
 	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/ident"
 	"github.com/toolhost/toolhost/internal/pluginpackage"
+	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/internal/safefile"
 	"github.com/toolhost/toolhost/internal/trusted"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -239,7 +240,7 @@ func checkDirectory(abs string) error {
 
 func directoryError(dir string, err error) error {
 	out := tool.Errorf(tool.CodeUnavailable, "the plugin directory %s cannot be read: %w", dir, err).
-		At(callstage.Start).Fix("name another with --plugin-dir or TOOLHOST_PLUGIN_DIR")
+		At(callstage.Start).Fix(remedy.PluginDir.String())
 	if errors.Is(err, fs.ErrNotExist) {
 		out.Code, out.Message = tool.CodeNotFound, fmt.Sprintf("there is no plugin directory %s", dir)
 		out.OperatorHint = "make it and copy plugin binaries into it, or " + out.OperatorHint

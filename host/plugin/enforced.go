@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/internal/sandbox"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -36,7 +37,7 @@ func (e *lessError) Is(err error) bool { return err == errPinned }
 
 func (e *lessError) asError() error {
 	return unavailable(e.plugin, e, fmt.Sprintf("plugin %s did not start: %s", e.plugin, sanitize.Line(e.Error(), 2000)),
-		fmt.Sprintf("mend what is missing, or accept it: toolhost plugins enable %s", e.plugin))
+		"mend what is missing, or accept it: "+remedy.AcceptLess.For(e.plugin))
 }
 
 // less returns by what a start that enforces this falls below earlier ones.

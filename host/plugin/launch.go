@@ -19,6 +19,7 @@ import (
 	"github.com/hashicorp/go-plugin/runner"
 
 	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/internal/safefile"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -187,7 +188,7 @@ func startError(ctx context.Context, p *process, err error, took time.Duration) 
 
 // TryAgainHint is the hint of an error that says that a plugin did not start.
 func TryAgainHint(plugin string) string {
-	return fmt.Sprintf("see toolhost plugins show %s; to try it again: toolhost plugins restart %[1]s", plugin)
+	return remedy.Try.For(plugin)
 }
 
 // unavailable is the error for a plugin that does not run, so that nothing was sent to it.

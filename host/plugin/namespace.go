@@ -6,6 +6,7 @@ import (
 	"syscall"
 
 	"github.com/toolhost/toolhost/internal/confine"
+	"github.com/toolhost/toolhost/internal/remedy"
 )
 
 // Namespace says whether a plugin gets a PID namespace of its own (Linux). When the first
@@ -45,7 +46,7 @@ func (n Namespace) resolve() (confine.Namespaces, error) {
 		return confine.NoNamespace, nil
 	}
 	if err := confine.UserNamespace.Check(); err != nil {
-		err = fmt.Errorf("a PID namespace is required and not available (see toolhost doctor): %w", err)
+		err = fmt.Errorf("a PID namespace is required and not available (%s): %w", remedy.Namespaces, err)
 		return confine.NoNamespace, notConfined(err)
 	}
 	return confine.UserNamespace, nil

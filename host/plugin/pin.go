@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/toolhost/toolhost/host/internal/sealed"
+	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
@@ -87,7 +88,7 @@ func (c Config) copyPinned(ctx context.Context, plugin, path, sum string) (*pinn
 		_ = f.Close()
 		text, hint := "%s is not the binary that was kept there", "remove the file"
 		if c.SHA256 != "" {
-			text, hint = "%s has changed since it was allowed to run", "if you changed it: toolhost plugins enable "+plugin
+			text, hint = "%s has changed since it was allowed to run", "if you changed it: "+remedy.Enable.For(plugin)
 		}
 		return nil, notPinned(notStarted(plugin, fmt.Errorf(text, path), hint))
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/toolhost/toolhost/internal/cgroup"
 	"github.com/toolhost/toolhost/internal/grant"
 	"github.com/toolhost/toolhost/internal/need"
+	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/internal/sandbox"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
@@ -207,5 +208,5 @@ func expandHome(path string, env []string) string {
 // errStrict is the reason if this system cannot enforce what is to be enforced.
 func strictFailure(plugin string, open sandbox.Report) error {
 	return &startFailure{reason: "its sandbox is strict, and this system does not enforce all of it: " + open.String() +
-		" (to run it all the same: level: best-effort; to see what is there: toolhost plugins show " + plugin + ")", err: exec.ErrNotFound}
+		" (to run it all the same: level: best-effort; " + remedy.ShowPlugin.For(plugin) + ")", err: exec.ErrNotFound}
 }

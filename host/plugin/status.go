@@ -109,7 +109,7 @@ type Offers struct {
 type WantsMore struct {
 	Changes need.Diff `json:"changes"`
 	Text    string    `json:"text"`   // Changes on one line, fit to be shown
-	Accept  string    `json:"accept"` // the command that accepts them
+	Accept  string    `json:"accept"` // what accepts them, such as a command
 }
 
 // ChangedTool is a tool whose definition has changed since the operator gave it a level.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolhost/toolhost/internal/cgroup"
 	"github.com/toolhost/toolhost/internal/deadline"
+	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -97,7 +98,7 @@ func (s *supervisor) join() (*attempt, time.Duration, error) {
 	if s.refused != nil {
 		return nil, 0, unavailable(s.name, s.refused,
 			fmt.Sprintf("plugin %s is refused: %s", s.name, tool.AsError(s.refused).Message),
-			"see toolhost plugins show "+s.name)
+			remedy.ShowPlugin.For(s.name))
 	}
 	if run := s.current.Load(); run != nil {
 		a := &attempt{done: make(chan struct{}), run: run}

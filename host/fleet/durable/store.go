@@ -59,7 +59,7 @@ func openStore(ctx context.Context, c *Config) (*store, error) {
 	}
 	if c := s.queue.CachedInfo().Config; c.Retention != jetstream.WorkQueuePolicy || c.Discard != jetstream.DiscardNew {
 		e := unavailable("the stream "+QueueName, errors.New("it is not a work queue that refuses new messages when it is full"))
-		e.OperatorHint = "remove the stream, and toolhost makes it again"
+		e.OperatorHint = "remove the stream, and it is made again"
 		return nil, e
 	}
 	if s.bucket, err = findBucket(ctx, js, c); err != nil {

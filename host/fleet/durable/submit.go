@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -181,7 +182,7 @@ func (c *Calls) refused(name string, err error) error {
 		e.Unsent = true
 	default: // an answer was lost
 		e = tool.Errorf(tool.CodeUnavailable, "it is not known whether the call of %s is in the queue: %w", name, err)
-		e.Hint, e.OperatorHint = "find out before you repeat it", "toolhost calls shows it, if it is"
+		e.Hint, e.OperatorHint = "find out before you repeat it", remedy.Jobs.String()
 	}
 	e.Tool = name
 	return e

@@ -12,6 +12,7 @@ import (
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/deadline"
+	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/internal/schema"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -125,7 +126,7 @@ func ask(ctx context.Context, approver policy.Approver, r policy.Request) (polic
 	if approver == nil {
 		return policy.Decision{}, refuse(callstage.Approve, tool.CodeApprovalRequired, name,
 			fmt.Sprintf("tool %s is dangerous and needs approval, but the session has no approver", name),
-			unasked).Fix("run it from a terminal or with --yes; in a program, give the session an approver")
+			unasked).Fix(remedy.Approver.String())
 	}
 	d, err := callApprover(ctx, approver, r)
 	var panicked *Panic

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/internal/schema"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -46,7 +47,7 @@ func CheckArguments(ctx context.Context, input *schema.Schema, name string, args
 	}
 	bad := incompleteCheck(err, name, "arguments")
 	if bad == nil {
-		bad = tool.Errorf(tool.CodeInvalidArguments, "Invalid tool call: %w", err).Fix("see toolhost tools show " + name)
+		bad = tool.Errorf(tool.CodeInvalidArguments, "Invalid tool call: %w", err).Fix(remedy.ShowTool.For(name))
 	}
 	bad.Tool, bad.Stage, bad.Unsent = name, callstage.Validate, true
 	return bad

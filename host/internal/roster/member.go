@@ -12,6 +12,7 @@ import (
 	"github.com/toolhost/toolhost/host/internal/manifest"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -318,7 +319,7 @@ func closedError(owner string) error {
 
 func noPlugin(name string) error {
 	return tool.Errorf(tool.CodeNotFound, "there is no plugin %.64q", name).
-		Of("", name).At(callstage.Start).Fix("see toolhost plugins for the names")
+		Of("", name).At(callstage.Start).Fix(remedy.ListPlugins.String())
 }
 
 // alreadyLoaded is the error for a name that a source has already.

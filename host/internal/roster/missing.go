@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -131,7 +132,7 @@ func whyMissing(likely, others []*member) (why *tool.Error, certain bool) {
 	}
 	if absent > 1 {
 		why.Message += fmt.Sprintf("; and %d more plugins", absent-1)
-		why.OperatorHint = "see toolhost plugins"
+		why.OperatorHint = remedy.SeePlugins.String()
 	}
 	return why, false
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/toolhost/toolhost/internal/egress"
 	"github.com/toolhost/toolhost/internal/known"
 	"github.com/toolhost/toolhost/internal/need"
+	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/wire"
@@ -149,7 +150,7 @@ func (s *source) exceeds(n *tool.Needs) *plugin.WantsMore {
 		return nil
 	}
 	return &plugin.WantsMore{
-		Changes: more, Text: more.String(), Accept: "toolhost plugins enable " + s.member.owner,
+		Changes: more, Text: more.String(), Accept: remedy.AcceptNeeds.For(s.member.owner),
 	}
 }
 

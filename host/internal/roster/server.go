@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -106,7 +107,7 @@ func (m *member) known(ctx context.Context) (*source, error) {
 
 func isDisabled(name string) error {
 	return tool.Errorf(tool.CodeUnavailable, "plugin %s is disabled", name).
-		Of("", name).At(callstage.Start).NeverSent().Fix("toolhost plugins enable " + name)
+		Of("", name).At(callstage.Start).NeverSent().Fix(remedy.Enable.For(name))
 }
 
 // isServer reports whether the source is of that server, with its settings.

@@ -40,7 +40,9 @@ type service struct {
 
 func newService(t *testing.T) *service {
 	t.Helper()
-	h := require.Must(host.New(host.WithRoot(t.TempDir()), host.WithAdmission(control.MaxCalls), host.WithConcurrency(0, 0)))(t)
+	h := require.Must(host.New(host.WithRoot(t.TempDir()), host.WithAdmission(control.MaxCalls), host.WithDefaults(func(all *plugin.Settings) {
+		all.Limits.Running, all.Limits.Waiting = 0, 0
+	})))(t)
 	s := &service{Host: h, queue: approval.NewQueue(nil), began: make(chan string, 1000), ended: make(chan string, 1000)}
 	wait := func(ctx context.Context, call tool.Call) (tool.Result, error) {
 		s.began <- call.Name
@@ -262,7 +264,7 @@ func TestCall(t *testing.T) {
 func TestTools(t *testing.T) {
 	t.Parallel()
 	d := newDaemon(t)
-	if err := d.SetOverrides(map[string]host.Override{"x.echo": {Safety: tool.Dangerous, Name: "y.echo", Approval: policy.AllowAll}}); err != nil {
+	if err := d.Reconfigure(host.WithOverrides(map[string]host.Override{"x.echo": {Safety: tool.Dangerous, Name: "y.echo", Approval: policy.AllowAll}})); err != nil {
 		t.Fatal(err)
 	}
 	c := d.client()

@@ -145,11 +145,11 @@ func (d *daemon) State() control.State {
 		faults = append(faults, held)
 	}
 	unapplied, _ := d.refused.Load().(string)
-	load := h.Admission()
+	load, status := h.Admission(), h.Status()
 	return control.State{
 		Version: host.Version, PID: os.Getpid(), Since: d.since, Calls: load.Calls, Refused: load.Refused,
 		Identity: now.identityNow(), Configured: now.settings.Configured(), Unapplied: unapplied, Audit: d.local.Audit,
-		Tools: h.Len(), Plugins: h.Plugins(), Skipped: h.Skipped(), Leaving: h.Draining(),
+		Tools: h.Len(), Plugins: h.Plugins(), Skipped: status.Skipped, Leaving: status.Draining,
 		Fleet: d.fleetState(), Faults: control.SentFaults(faults),
 	}
 }
@@ -245,13 +245,12 @@ func (d *daemon) applyPlugin(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	d.local.Host.SetPluginSettings(loaded.Plugins.Apply)
-	d.local.Host.SetHold(loaded.Hold)
-	d.current.Store(&inEffect{now.settings, loaded, now.identity})
-	defer d.queue.Revise()
-	if err := d.local.Host.SetOverrides(now.settings.Config.Overrides()); err != nil { // levels may be accepted
+	if err := d.local.Host.Reconfigure(host.WithPluginSettings(loaded.Plugins.Apply), host.WithDisabled(loaded.Hold),
+		host.WithOverrides(now.settings.Config.Overrides())); err != nil { // levels may be accepted
 		return err
 	}
+	d.current.Store(&inEffect{now.settings, loaded, now.identity})
+	defer d.queue.Revise()
 	if _, ok := loaded.Servers.Get(name); ok {
 		return d.local.Mounts.Sync(ctx, loaded.Servers)
 	}

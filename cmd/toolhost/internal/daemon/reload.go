@@ -11,6 +11,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
+	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -86,14 +87,11 @@ func (d *daemon) apply(after *inEffect, why session.Reading) error {
 	if err != nil {
 		return err
 	}
-	if err := h.SetOverrides(c.Overrides()); err != nil {
+	if err := h.Reconfigure(host.WithOverrides(c.Overrides()), host.WithPluginSettings(after.loaded.Plugins.Apply),
+		host.WithDisabled(after.loaded.Hold), host.WithLocks(rules.Locks...), host.WithTrust(setup.Trust(c))); err != nil {
 		return c.Problems([]config.Problem{session.ConfigProblem(c, tool.AsError(err))})
 	}
 	// From here on nothing fails.
-	h.SetPluginSettings(after.loaded.Plugins.Apply)
-	h.SetHold(after.loaded.Hold)
-	h.SetLocks(rules.Locks...)
-	h.SetTrust(setup.Trust(c))
 	d.refused.Store("")
 	d.session.SetLogLevel(after.settings.LogLevel)
 	if d.current.Swap(after).identity.ConfigDigest != after.identity.ConfigDigest {
