@@ -212,7 +212,7 @@ func TestHostileEverythingAtOnce(t *testing.T) { //nolint:paralleltest // it cou
 				require.NoError(t, h.Reconfigure(host.WithPluginSettings(func(_ string, s *plugin.Settings) { s.Env = []string{fmt.Sprint("RELOAD=", n)} })))
 				_ = h.Sync(t.Context(), dir)
 				if err := h.Reconfigure(host.WithOverrides(map[string]host.Override{"crash.wait": {MaxRetries: new(int), Timeout: time.Duration(n) * time.Hour}})); err != nil {
-					t.Errorf("SetOverrides: %v", err)
+					t.Errorf("Reconfigure: %v", err)
 				}
 			})
 			loop(10, func() { h.Plugins() })

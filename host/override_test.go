@@ -74,7 +74,7 @@ func TestOverride(t *testing.T) {
 	}
 }
 
-func TestSetOverrides(t *testing.T) {
+func TestReconfigureOverrides(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	for _, name := range []string{"a", "b", "c"} {

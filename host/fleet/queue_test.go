@@ -226,7 +226,7 @@ func TestDurableCallWithoutJetStream(t *testing.T) {
 		t.Errorf("%+v", q)
 	}
 	c := s.config("a", mount("*"))
-	require.NoError(t, a.Reconfigure(c))
+	require.NoError(t, a.Fleet.Reconfigure(c))
 	require.Eventually(t, "it is not durable any more", func() bool {
 		res, err := a.Execute(t.Context(), tool.Call{Name: "one"})
 		return err == nil && res.Text() == "1"
@@ -312,7 +312,7 @@ func TestDurableCallWithPermissions(t *testing.T) {
 	}
 	c := fleet.Config{URL: url, Key: key, Name: "a", Mount: []string{"*"}}
 	lasting(durable.AtMostOnce, "*")(&c)
-	if err := a.Reconfigure(c); err != nil { // which takes effect for the next call
+	if err := a.Fleet.Reconfigure(c); err != nil { // which takes effect for the next call
 		t.Fatal(err)
 	}
 	ctx, submittedID := submitted(t, t.Context())

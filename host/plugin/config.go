@@ -46,7 +46,7 @@ type Config struct {
 	Pins func() (Pins, error)
 	// Accepted returns, for each start and after Admit, and for [Plugin.Sandbox], what the
 	// operator has accepted of the plugin's needs: the process gets no more than that
-	// ([tool.Needs.Within]), whatever it declares now, except for lines that the operator
+	// (need.Within), whatever it declares now, except for lines that the operator
 	// decides ([Sandbox]). A nil ceiling that is known was accepted as undeclared, and bounds
 	// nothing. Not known: it has never run here, or nothing is remembered, and what it declares
 	// bounds it. Default: nil, never known.

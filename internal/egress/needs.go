@@ -6,7 +6,7 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// CheckNeeds is [tool.Needs.Check] with what only a host knows: under which names anyone can have one, and
+// CheckNeeds is [need.Check] with what only a host knows: under which names anyone can have one, and
 // which addresses are not public. A declaration that passes is one that a plugin can be started with.
 //
 // # Errors

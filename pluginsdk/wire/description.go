@@ -31,7 +31,7 @@ type Description struct {
 	// remembers the description asks again if one of them has changed.
 	Files []string `json:"files,omitempty"`
 	// Needs is what the process needs of the system; nil: it does not say. What a plugin
-	// sent is in the form of [tool.Needs.Normal].
+	// sent is in the form of [need.Normal].
 	Needs *tool.Needs `json:"needs,omitempty"`
 }
 
