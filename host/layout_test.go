@@ -29,10 +29,10 @@ var mayImport = map[string][]string{
 	"internal/textstream": {},
 	"internal/release":    {"host"}, // a program that only the build runs
 	"internal/test":       {"host", "pluginsdk", "internal"},
+	"internal/wire":       {"pluginsdk/tool", "proto", "internal"},
 	"pluginsdk/tool":      {"internal/callctx", "internal/grant", "internal/ident", "internal/sanitize", "internal/textstream"},
-	"pluginsdk/wire":      {"pluginsdk/tool", "proto", "internal"},
 	"pluginsdk/tooltest":  {"pluginsdk/tool", "internal"},
-	"pluginsdk":           {"pluginsdk/tool", "pluginsdk/wire", "internal"},
+	"pluginsdk":           {"pluginsdk/tool", "internal"},
 	"host":                {"pluginsdk", "internal"},
 	"plugins":             {"pluginsdk", "internal"},
 	"cmd":                 {"host", "pluginsdk", "internal"},
@@ -167,7 +167,7 @@ func TestArrowsUp(t *testing.T) {
 		pkg, imp string
 		ok       bool
 	}{
-		{"host", "pluginsdk/tool", true}, {"host/internal/chain", "host/policy", true}, {"pluginsdk/tool", "pluginsdk/wire", false},
+		{"host", "pluginsdk/tool", true}, {"host/internal/chain", "host/policy", true}, {"pluginsdk/tool", "internal/wire", false},
 		{"pluginsdk", "host", false}, {"host", "cmd/toolhost", false}, {"plugins/fs", "host", false}, {"host", "proto/toolhost/plugin/v1", false},
 		{"internal/test/soak", "host", true}, {"host", "internal/test/soak", false}, {"internal/schema", "host", false},
 		{"elsewhere", "host", false},

@@ -15,8 +15,8 @@ import (
 	"github.com/hashicorp/go-plugin"
 
 	"github.com/toolhost/toolhost/internal/protect"
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // Plugin is a plugin with more than a list of tools: a name, a version, configuration or

@@ -17,7 +17,7 @@ import (
 	"github.com/toolhost/toolhost/host/internal/mcpwire"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/sanitize"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
+	"github.com/toolhost/toolhost/internal/wire"
 )
 
 // link is one connection to a server: a [plugin.Connection].

@@ -11,7 +11,7 @@ import (
 	"sync"
 
 	"github.com/toolhost/toolhost/internal/sanitize"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
+	"github.com/toolhost/toolhost/internal/wire"
 )
 
 // connection is the one gRPC connection of a run. If the plugin offers that, it is the socket

@@ -6,8 +6,8 @@ import (
 	"io"
 	"log/slog"
 
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // Connector reaches something that serves tools and is not a plugin of this project's

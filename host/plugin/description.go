@@ -7,8 +7,8 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // ErrChanged is the cause of a [tool.CodeUnavailable] error that says that the plugin has

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // Other needs are another description, and the same ones are not.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/internal/sanitize"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
+	"github.com/toolhost/toolhost/internal/wire"
 )
 
 // maxHandshake bounds the handshake, in bytes. An honest one has about 100, or 1,000 with a certificate.

@@ -3,8 +3,8 @@ package plugin
 import (
 	"context"
 
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // link is how the host reaches a run: by this project's protocol, or as a [Connector] does.

@@ -7,8 +7,8 @@ import (
 	"os"
 
 	"github.com/toolhost/toolhost/host/internal/sealed"
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // Pins says what may run. With pins, a binary is copied, while it is hashed, to where no

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 
 	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // Plugin is a plugin binary, or a [Server], as a [tool.Provider]. Its process is started by the

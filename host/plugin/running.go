@@ -15,7 +15,7 @@ import (
 
 	"github.com/toolhost/toolhost/internal/safefile"
 	"github.com/toolhost/toolhost/internal/sanitize"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
+	"github.com/toolhost/toolhost/internal/wire"
 )
 
 // Running is a plugin that its author started, perhaps in a debugger: the host connects to it, and

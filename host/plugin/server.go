@@ -15,8 +15,8 @@ import (
 
 	"github.com/toolhost/toolhost/internal/ident"
 	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // Server is something that serves tools and that a [Connector] reaches, such as an MCP server.

@@ -16,8 +16,8 @@ import (
 	"github.com/toolhost/toolhost/internal/known"
 	"github.com/toolhost/toolhost/internal/protect"
 	"github.com/toolhost/toolhost/internal/sandbox"
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // checkSandbox reports what this system has to confine plugins with, and what of each plugin's

@@ -17,9 +17,9 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/toolhost/toolhost/internal/test/require"
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/tooltest"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
 
