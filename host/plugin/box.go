@@ -68,7 +68,7 @@ func openBox(c *command, denied func(what string)) (b *box, err error) {
 		go func() {
 			defer close(b.empty)
 			if plan.Traced {
-				sandbox.Observe(ctx, f, c.trace.used)
+				sandbox.Observe(ctx, f, c.trace.Used)
 				return
 			}
 			sandbox.Refuse(ctx, f, denied)
@@ -76,7 +76,7 @@ func openBox(c *command, denied func(what string)) (b *box, err error) {
 	}
 	if l := c.listener; l != nil {
 		c.listener = nil
-		b.proxy = egress.New(nil, egress.Options{Plugin: c.name, All: true, Report: c.trace.reached})
+		b.proxy = egress.New(nil, egress.Options{Plugin: c.name, All: true, Report: c.trace.Reached})
 		b.workers.Go(func() { _ = b.proxy.Serve(l) })
 	}
 	return b, nil

@@ -17,6 +17,7 @@ import (
 	"github.com/toolhost/toolhost/internal/cgroup"
 	"github.com/toolhost/toolhost/internal/confine"
 	"github.com/toolhost/toolhost/internal/egress"
+	"github.com/toolhost/toolhost/internal/observe"
 	"github.com/toolhost/toolhost/internal/sandbox"
 	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -41,7 +42,7 @@ type command struct {
 	name     string                     // the plugin's
 	profile  func() sandbox.Profile     // what the process may do; nil: there is no sandbox
 	listener net.Listener               // of the proxy that a traced process is told of
-	trace    *Trace                     // records what it uses, and nothing is refused; nil: nothing does
+	trace    *observe.Trace             // records what it uses, and nothing is refused; nil: nothing does
 	wanted   tool.Needs                 // that profile follows from
 	judge    func(sandbox.Report) error // refuses a start by what would be enforced; nil: there is no sandbox
 	plan     *sandbox.Plan              // how it is confined; set by spawn
@@ -208,7 +209,7 @@ func (c *command) traced(f sandbox.Features) (plan *sandbox.Plan, err error) {
 		return nil, &startFailure{reason: err.Error(), err: errors.ErrUnsupported}
 	}
 	if err := c.interpret(&profile); err != nil {
-		c.trace.unconfinable(err)
+		c.trace.Unconfinable(err)
 	}
 	var proxy netip.AddrPort
 	if c.listener == nil {
@@ -219,7 +220,7 @@ func (c *command) traced(f sandbox.Features) (plan *sandbox.Plan, err error) {
 	if a, ok := c.listener.Addr().(*net.TCPAddr); ok {
 		proxy = a.AddrPort()
 	}
-	c.trace.begin(profile, c.env, proxy)
+	c.trace.Begin(profile, c.env, proxy)
 	return c.plan, nil
 }
 

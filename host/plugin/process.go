@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/toolhost/toolhost/internal/confine"
+	"github.com/toolhost/toolhost/internal/observe"
 	"github.com/toolhost/toolhost/internal/sandbox"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -61,7 +62,7 @@ func newProcess(c Candidate, cfg Config) *process {
 	if cfg.Trace != nil { // it gets its cache, and what it uses besides what every process has is recorded
 		none := []string{}
 		cfg.Sandbox = Sandbox{Level: BestEffort, Read: none, Write: []string{tool.Cache}, Net: none, Exec: none, Env: cfg.Sandbox.Env}
-		cfg.Env = slices.Concat(goEnvironment(tool.Needs{Exec: []string{"go"}, Net: []string{tool.Any}}, cfg.cache()), cfg.Env)
+		cfg.Env = slices.Concat(observe.GoEnvironment(tool.Needs{Exec: []string{"go"}, Net: []string{tool.Any}}, cfg.cache()), cfg.Env)
 	}
 	p := &process{
 		name: c.Name, log: cfg.Logger.Named(c.Name), denied: func(string) {},

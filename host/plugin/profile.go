@@ -1,15 +1,14 @@
 package plugin
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/toolhost/toolhost/internal/cgroup"
 	"github.com/toolhost/toolhost/internal/grant"
+	"github.com/toolhost/toolhost/internal/observe"
 	"github.com/toolhost/toolhost/internal/sandbox"
 	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -24,18 +23,18 @@ func (c Config) profile(path, program, sockets string) sandbox.Profile {
 	paths := func(list []string) sandbox.Grant { return c.paths(list, env) }
 	p := sandbox.Profile{
 		Dir: c.Root, Program: program, Sockets: sockets, Cache: c.cache(), Hidden: slices.Clone(c.Hidden),
-		Read: paths(n.Read), Write: paths(n.Write), Net: hosts(n.Net), Exec: paths(programPaths(n.Exec, env)),
+		Read: paths(n.Read), Write: paths(n.Write), Net: hosts(n.Net), Exec: paths(observe.Programs(n.Exec, env)),
 		Limits: sandbox.Limits{Limits: cgroup.Limits{Memory: n.Memory, CPU: n.CPU, PIDs: s.PIDs}, Files: s.Files, Disk: s.Disk},
 	}
 	p.Read.Said = slices.Clone(p.Read.List)
 	for _, entry := range n.Exec {
-		if len(programPaths([]string{entry}, env)) > 0 { // else it is not there
+		if len(observe.Programs([]string{entry}, env)) > 0 { // else it is not there
 			p.Exec.Said = append(p.Exec.Said, paths([]string{entry}).List...)
 		}
 	}
 	p.Read.List = append(p.Read.List, modulesOf(path, c.modules)...)
-	read, run := companions(p.Exec.List, env)
-	p.Read.List = slices.Concat(p.Read.List, read, libraries(p.Exec.List))
+	read, run := observe.Companions(p.Exec.List, env)
+	p.Read.List = slices.Concat(p.Read.List, read, observe.Libraries(p.Exec.List))
 	p.Exec.List = append(p.Exec.List, run...)
 	if c.Protected != nil {
 		p.Protected = c.Protected()
@@ -76,7 +75,7 @@ func (c Config) cache() string {
 // Specification), if there is one.
 func (c Config) cacheVariables() []string {
 	if dir := c.cache(); dir != "" {
-		return append(goEnvironment(c.given(), dir), "XDG_CACHE_HOME="+dir)
+		return append(observe.GoEnvironment(c.given(), dir), "XDG_CACHE_HOME="+dir)
 	}
 	return nil
 }
@@ -167,40 +166,10 @@ func (c Config) paths(list, env []string) (g sandbox.Grant) {
 				g.List = append(g.List, dir)
 			}
 		default:
-			g.List = append(g.List, filepath.Clean(expandHome(entry, env)))
+			g.List = append(g.List, filepath.Clean(observe.ExpandHome(entry, env)))
 		}
 	}
 	return g
-}
-
-// programPaths returns a list of programs with paths in place of names, which are looked up as
-// those of commands. One that is not there cannot be started.
-func programPaths(list, env []string) (out []string) {
-	for _, entry := range list {
-		if !grant.IsWord(entry) && !strings.ContainsRune(entry, '/') {
-			path, err := findProgram(entry, "", env)
-			if err != nil {
-				continue
-			}
-			entry = path
-		}
-		out = append(out, entry)
-	}
-	return out
-}
-
-func expandHome(path string, env []string) string {
-	rest, ok := strings.CutPrefix(path, "~/")
-	if !ok {
-		return path
-	}
-	home, _ := os.UserHomeDir()
-	for _, kv := range env {
-		if value, ok := strings.CutPrefix(kv, "HOME="); ok {
-			home = value
-		}
-	}
-	return filepath.Join(home, rest)
 }
 
 // errStrict is the reason if this system cannot enforce what is to be enforced.

@@ -76,7 +76,7 @@ func (l *protocolLink) connect(ctx context.Context) (wire.Description, error) {
 		return l.about, err
 	}
 	if l.cfg.Trace != nil {
-		l.cfg.Trace.knows(modulesOf(l.proc.cmd.path, l.about.Files))
+		l.cfg.Trace.Knows(modulesOf(l.proc.cmd.path, l.about.Files))
 	}
 	return l.about, l.configure(ctx)
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/observe"
 	"github.com/toolhost/toolhost/internal/setting"
 )
 
@@ -45,7 +46,7 @@ type Settings struct {
 	Sandbox Sandbox `json:"sandbox"`
 	// Trace records what the process uses, to propose a sandbox. Nothing is refused to it,
 	// whatever Sandbox says, and it starts only where this can be seen: on Linux. Default: nil.
-	Trace *Trace `json:"-"`
+	Trace *observe.Trace `json:"-"`
 	// Previews says whether people who approve a call are shown what it would do. The host asks the plugin.
 	Previews bool `json:"previews" default:"true" example:"false"`
 	// IdleTimeout is how long a process may go without a call before it is ended, at least 1s, or never. The next call

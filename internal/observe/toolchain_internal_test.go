@@ -1,4 +1,4 @@
-package plugin
+package observe
 
 import (
 	"os"
@@ -49,7 +49,7 @@ func TestCompanionsOfGo(t *testing.T) {
 			t.Parallel()
 			toolchain := in(c.mods + "/golang.org/toolchain@v0.0.1-go1.99.0.linux-amd64")
 			distribution(t, toolchain)
-			read, exec := companions([]string{in("link"), in("none")}, append(c.env, "HOME="+home))
+			read, exec := Companions([]string{in("link"), in("none")}, append(c.env, "HOME="+home))
 			for _, want := range []string{in(c.tree), in(c.mods)} {
 				if !slices.Contains(read, want) {
 					t.Errorf("%s cannot be read: %q", want, read)
@@ -67,21 +67,5 @@ func TestCompanionsOfGo(t *testing.T) {
 				t.Errorf("it can start %q", exec)
 			}
 		})
-	}
-}
-
-// An operator is shown what was said, and not the paths that go with it.
-func TestProgramsAreShownAsTheyWereSaid(t *testing.T) {
-	t.Parallel()
-	home := require.Must(filepath.EvalSymlinks(t.TempDir()))(t)
-	distribution(t, filepath.Join(home, "sdk"))
-	c := Config{Root: "/w", Settings: Settings{Sandbox: Sandbox{Read: []string{"workspace"}, Write: []string{}, Net: []string{}, Exec: []string{"go", "no-such-program"}}}}
-	c.Env = []string{"PATH=" + filepath.Join(home, "sdk", "bin"), "HOME=" + home}
-	p := c.profile("/p/x", "/p/x", "")
-	if got, want := p.Exec.String(), "go, and what belongs to it"; got != want || len(p.Exec.List) < 2 {
-		t.Errorf("exec is %q, want %q: %q", got, want, p.Exec.List)
-	}
-	if got, want := p.Read.String(), "/w, and what belongs to it"; got != want {
-		t.Errorf("read is %q, want %q", got, want)
 	}
 }

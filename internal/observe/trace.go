@@ -1,4 +1,4 @@
-package plugin
+package observe
 
 import (
 	"fmt"
@@ -14,8 +14,8 @@ import (
 )
 
 // Trace records what the process of a plugin, and all that it starts, use of the system while
-// nothing is refused to them, to propose what the plugin needs; see [Settings]. It is for one
-// plugin. Make it with [NewTrace].
+// nothing is refused to them, to propose what the plugin needs; see the Settings of plugins. It is for one
+// plugin. Make it with [New].
 type Trace struct {
 	mu     sync.Mutex
 	around surroundings
@@ -39,8 +39,8 @@ type surroundings struct {
 	proxy             netip.AddrPort
 }
 
-// NewTrace returns a trace without a use.
-func NewTrace() *Trace {
+// New returns a trace without a use.
+func New() *Trace {
 	t := &Trace{seen: map[sandbox.Use]bool{}}
 	for _, m := range []*map[string]bool{&t.made, &t.read, &t.write, &t.entries, &t.exec, &t.hosts, &t.direct} {
 		*m = map[string]bool{}
@@ -48,8 +48,8 @@ func NewTrace() *Trace {
 	return t
 }
 
-// begin is called before each start of a process, with its environment and where its proxy is.
-func (t *Trace) begin(of sandbox.Profile, env []string, proxy netip.AddrPort) {
+// Begin is called before each start of a process, with its environment and where its proxy is.
+func (t *Trace) Begin(of sandbox.Profile, env []string, proxy netip.AddrPort) {
 	a := surroundings{root: of.Dir, cache: of.Cache, env: env, proxy: proxy, temporary: []string{"/tmp"}}
 	for _, kv := range env {
 		switch name, value, _ := strings.Cut(kv, "="); {
@@ -68,23 +68,23 @@ func (t *Trace) begin(of sandbox.Profile, env []string, proxy netip.AddrPort) {
 	t.around = a
 }
 
-// unconfinable records that the plugin can be started only if it may start any program.
-func (t *Trace) unconfinable(why error) {
+// Unconfinable records that the plugin can be started only if it may start any program.
+func (t *Trace) Unconfinable(why error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.exec[tool.Any] = true
 	t.note("exec is any: %v", why)
 }
 
-// knows adds files that the plugin consists of, as it says.
-func (t *Trace) knows(files []string) {
+// Knows adds files that the plugin consists of, as it says.
+func (t *Trace) Knows(files []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.around.reads = append(t.around.reads, leading(files...)...)
 }
 
-// reached records what the proxy was asked for.
-func (t *Trace) reached(e egress.Event) {
+// Reached records what the proxy was asked for.
+func (t *Trace) Reached(e egress.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch e.Target {
@@ -96,8 +96,8 @@ func (t *Trace) reached(e egress.Event) {
 	}
 }
 
-// used records a use.
-func (t *Trace) used(u sandbox.Use) {
+// Used records a use.
+func (t *Trace) Used(u sandbox.Use) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
@@ -169,7 +169,7 @@ func (t *Trace) runs(u sandbox.Use) {
 	default:
 		t.exec[t.program(u.Path, u.Real)] = true
 	}
-	if line := scriptLine(u.Real); line != nil {
+	if line := Interpreter(u.Real); line != nil {
 		all := leading(line[0])
 		t.exec[t.program(line[0], all[len(all)-1])] = true
 	}
@@ -178,7 +178,7 @@ func (t *Trace) runs(u sandbox.Use) {
 // program returns the name of a program if its PATH leads to it, else its path.
 func (t *Trace) program(path, target string) string {
 	name := filepath.Base(path)
-	found, err := findProgram(name, "", t.around.env)
+	found, err := Program(name, "", t.around.env)
 	if err == nil && (found == path || withinAny(t.around.reads, path) && slices.Contains(leading(found), target)) {
 		return name
 	}

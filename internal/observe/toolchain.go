@@ -1,4 +1,4 @@
-package plugin
+package observe
 
 import (
 	"bufio"
@@ -29,9 +29,9 @@ func family(program string) string {
 	return name
 }
 
-// companions returns what programs have besides themselves: the programs that they are made of,
+// Companions returns what programs have besides themselves: the programs that they are made of,
 // and what they read.
-func companions(programs, env []string) (read, exec []string) {
+func Companions(programs, env []string) (read, exec []string) {
 	for _, program := range programs {
 		target, err := filepath.EvalSymlinks(program)
 		if err != nil {
@@ -62,7 +62,7 @@ func goFiles(env []string) (read, toolchains []string) {
 			cache = filepath.Join(path[0], "pkg", "mod")
 		}
 	}
-	cache = filepath.Clean(expandHome(cmp.Or(cache, "~/go/pkg/mod"), env))
+	cache = filepath.Clean(ExpandHome(cmp.Or(cache, "~/go/pkg/mod"), env))
 	found, _ := filepath.Glob(filepath.Join(cache, "golang.org", "toolchain@*")) // no error but of the pattern
 	for _, dir := range found {
 		toolchains = append(toolchains, filepath.Join(dir, "bin"), filepath.Join(dir, "pkg", "tool"))
@@ -74,7 +74,7 @@ func goFiles(env []string) (read, toolchains []string) {
 // empty one.
 func goConfig(env []string) string {
 	dir := cmp.Or(variable(env, "XDG_CONFIG_HOME"), "~/.config")
-	path := expandHome(cmp.Or(variable(env, "GOENV"), filepath.Join(dir, "go", "env")), env)
+	path := ExpandHome(cmp.Or(variable(env, "GOENV"), filepath.Join(dir, "go", "env")), env)
 	if !filepath.IsAbs(path) { // it is off
 		return os.DevNull
 	}
@@ -124,9 +124,9 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// goEnvironment returns the variables by which the go command, if it is granted by its name, keeps
+// GoEnvironment returns the variables by which the go command, if it is granted by its name, keeps
 // to the plugin's own cache: that of the user has what other programs will run.
-func goEnvironment(given tool.Needs, cache string) []string {
+func GoEnvironment(given tool.Needs, cache string) []string {
 	if cache == "" || !slices.ContainsFunc(given.Exec, func(e string) bool { return filepath.Base(e) == "go" }) {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package plugin
+package observe
 
 import (
 	"cmp"
@@ -27,15 +27,15 @@ func (t *Trace) Proposal() (*tool.Needs, []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	exec := slices.Collect(maps.Keys(t.exec))
-	programs := programPaths(exec, t.around.env)
-	files, run := companions(programs, t.around.env) // come with them
+	programs := Programs(exec, t.around.env)
+	files, run := Companions(programs, t.around.env) // come with them
 	run = leading(run...)
 	exec = t.trees(slices.DeleteFunc(exec, func(path string) bool { return withinAny(run, path) }))
 	if t.exec[tool.Any] {
 		exec = []string{tool.Any}
 	}
 	write := t.trees(t.written())
-	granted := leading(slices.Concat(write, exec, run, files, libraries(programs))...)
+	granted := leading(slices.Concat(write, exec, run, files, Libraries(programs))...)
 	read := t.trees(slices.DeleteFunc(slices.Collect(maps.Keys(t.read)), func(path string) bool { return withinAny(granted, path) }))
 	net := slices.Sorted(maps.Keys(t.hosts))
 	if len(t.direct) > 0 {
