@@ -166,11 +166,11 @@ func TestNeedsThatTheOperatorDecides(t *testing.T) {
 	}
 	undeclared := tool.NeedsChanges{{Was: "nothing", Larger: true}}
 	all := plugin.Sandbox{Read: []string{}, Write: []string{}, Net: []string{}, Exec: []string{}}
-	if got := all.Undecided(undeclared); got != nil {
+	if got := plugin.Undecided(all, undeclared); got != nil {
 		t.Errorf("all is decided, and %v is not", got)
 	}
 	all.Exec = nil
-	if got := all.Undecided(undeclared); !reflect.DeepEqual(got, undeclared) {
+	if got := plugin.Undecided(all, undeclared); !reflect.DeepEqual(got, undeclared) {
 		t.Errorf("exec is not decided: %v", got)
 	}
 }

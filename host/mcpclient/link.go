@@ -17,7 +17,6 @@ import (
 	"github.com/toolhost/toolhost/host/internal/mcpwire"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/sanitize"
-	"github.com/toolhost/toolhost/internal/wire"
 )
 
 // link is one connection to a server: a [plugin.Connection].
@@ -131,8 +130,8 @@ func (l *link) watch() {
 }
 
 // Description implements [plugin.Connection].
-func (l *link) Description() wire.Description {
-	about := wire.Description{Name: l.u.config.Name, SDK: "mcp"}
+func (l *link) Description() plugin.Description {
+	about := plugin.Description{SDK: "mcp"}
 	if init := l.session.InitializeResult(); init != nil {
 		about.SDK = "mcp/" + init.ProtocolVersion
 		if init.ServerInfo != nil {

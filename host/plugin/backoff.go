@@ -39,7 +39,7 @@ type RestartPolicy struct {
 	Lasting time.Duration `json:"lasting" default:"10s" example:"1m"`
 }
 
-func (r RestartPolicy) withDefaults() RestartPolicy {
+func restartPolicy(r RestartPolicy) RestartPolicy {
 	d := DefaultSettings().Restart
 	return RestartPolicy{
 		Free: cmp.Or(r.Free, d.Free), Backoff: cmp.Or(r.Backoff, d.Backoff), MaxBackoff: cmp.Or(r.MaxBackoff, d.MaxBackoff),

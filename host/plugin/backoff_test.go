@@ -12,7 +12,7 @@ import (
 func TestBackoff(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	b := backoff{policy: RestartPolicy{Free: 2, Backoff: time.Second, MaxBackoff: 3 * time.Second, Quarantine: 6, Cooldown: time.Minute, MaxCooldown: 90 * time.Second}.withDefaults()}
+	b := backoff{policy: restartPolicy(RestartPolicy{Free: 2, Backoff: time.Second, MaxBackoff: 3 * time.Second, Quarantine: 6, Cooldown: time.Minute, MaxCooldown: 90 * time.Second})}
 	start := func(wantWait bool, refused bool) {
 		t.Helper()
 		wait, err := b.mayStart(now, "p")
@@ -56,7 +56,7 @@ func TestBackoff(t *testing.T) {
 	b.reset()
 	start(false, false)
 
-	never := backoff{policy: RestartPolicy{Free: -1}.withDefaults()}
+	never := backoff{policy: restartPolicy(RestartPolicy{Free: -1})}
 	for range 100 {
 		never.failed(now, "exit status 1")
 	}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 
-	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -50,9 +49,8 @@ type Command struct {
 // Connection is one connection that a [Connector] made. Its methods are safe for concurrent
 // use.
 type Connection interface {
-	// Description is what the server said of itself last. Its tools have the names by which
-	// the host registers them.
-	Description() wire.Description
+	// Description is what the server said of itself last.
+	Description() Description
 	// Execute runs one call. An error with the code [tool.CodeUnavailable] or
 	// [tool.CodeCrashed] says that the connection is gone, of a program's: the host waits for
 	// Done then, and for how the process has ended.
@@ -62,6 +60,15 @@ type Connection interface {
 	Err() error
 	// Close ends the connection; without a program, also what the server keeps for it.
 	Close(context.Context) error
+}
+
+// Description is what a server says of itself.
+type Description struct {
+	Version string            // its own
+	SDK     string            // what it was made with, or speaks, such as mcp/2025-11-25
+	Tools   []tool.Definition // by the names under which the host registers them
+	// KeepsSessions says that it keeps state for each session.
+	KeepsSessions bool
 }
 
 // Pinger is a [Connection] that can ask the server for a sign of life. It is asked only when a

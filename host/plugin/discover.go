@@ -97,7 +97,7 @@ func Discover(dir string) ([]Candidate, []Skipped, error) {
 			continue
 		}
 		c := Candidate{NameOf(e.Name()), filepath.Join(abs, e.Name()), ""}
-		reason := c.examine(e)
+		reason := examine(&c, e)
 		if reason == "" {
 			if first := taken[strings.ToLower(c.Name)]; first != "" {
 				reason = "the name is taken by " + first
@@ -130,7 +130,7 @@ func findFile(abs string) (Candidate, error) {
 	if err != nil {
 		return Candidate{}, directoryError(filepath.Dir(abs), err)
 	}
-	if reason := c.examine(fs.FileInfoToDirEntry(info)); reason != "" {
+	if reason := examine(&c, fs.FileInfoToDirEntry(info)); reason != "" {
 		return Candidate{}, tool.Errorf(tool.CodeUnavailable, "%s cannot be a plugin: %s", abs, reason).
 			Of("", c.Name).At(tool.StageStart).Fix("name the executable of a plugin")
 	}
@@ -139,7 +139,7 @@ func findFile(abs string) (Candidate, error) {
 
 // examine returns why a directory entry is not a plugin; empty: it is one. It finds out where
 // a link leads.
-func (c *Candidate) examine(e fs.DirEntry) (reason string) {
+func examine(c *Candidate, e fs.DirEntry) (reason string) {
 	file := e.Name()
 	switch mode := e.Type(); {
 	case strings.HasPrefix(file, "."):
@@ -155,7 +155,7 @@ func (c *Candidate) examine(e fs.DirEntry) (reason string) {
 		}
 	}
 	if e.Type()&fs.ModeSymlink != 0 {
-		if reason := c.follow(); reason != "" {
+		if reason := follow(c); reason != "" {
 			return "a symbolic link that is not followed: " + reason
 		}
 	}
@@ -177,7 +177,7 @@ func (c *Candidate) examine(e fs.DirEntry) (reason string) {
 // follow finds out where a link leads, and returns why it is not followed; empty: it is. What
 // a directory contains is its owner's choice, and the operator named that directory. A link
 // leads out of it, so everything there has to belong to this user or root.
-func (c *Candidate) follow() (reason string) {
+func follow(c *Candidate) (reason string) {
 	dir, err := filepath.EvalSymlinks(filepath.Dir(c.Path))
 	if err != nil {
 		return err.Error()

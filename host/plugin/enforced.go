@@ -48,12 +48,12 @@ func (c Config) less(report sandbox.Report) []EnforcesLess {
 }
 
 // judge refuses a start that enforces too little.
-func (c Config) judge(plugin string, report sandbox.Report) error {
+func (c Config) judge(name string, report sandbox.Report) error {
 	if open := report.Open(); c.Sandbox.Level == Strict && len(open) > 0 {
-		return strictFailure(plugin, open)
+		return strictFailure(name, open)
 	}
 	if less := c.less(report); len(less) > 0 {
-		return &lessError{plugin, less}
+		return &lessError{name, less}
 	}
 	return nil
 }
@@ -77,7 +77,7 @@ func (p *Plugin) Raised(before *Enforced) *Enforced {
 }
 
 // advice says what of a sandbox is open, and which key closes it; empty: nothing is.
-func (s SandboxStatus) advice(plugin, kind string) string {
+func advice(s SandboxStatus, plugin, kind string) string {
 	key := "plugins." + plugin + ".sandbox"
 	if kind == KindMCP {
 		key = "mcp_servers." + plugin + ".sandbox"

@@ -126,7 +126,7 @@ func (c *command) namespaces() (confine.Namespaces, error) {
 	case err != nil:
 		return confine.NoNamespace, err
 	case c.profile == nil || c.trace != nil || c.namespace == NamespaceOff || !features.Namespaces():
-		return c.namespace.resolve()
+		return namespaces(c.namespace)
 	case features.Privileged:
 		return confine.PIDNamespace, nil
 	}

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/hashicorp/go-plugin"
+	goplugin "github.com/hashicorp/go-plugin"
 
 	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/internal/sanitize"
@@ -19,7 +19,7 @@ var (
 	// versions is how a handshake begins, of whatever version.
 	versions = lazy.Regexp(`^\s*[0-9]+\|[^|]*\|[a-z]+\|[^|]*`)
 	// own is how one begins that this host takes, in a line that begins with something else.
-	own = lazy.Regexp(fmt.Sprintf(`%d\|%d\|(unix|tcp)\|`, plugin.CoreProtocolVersion, wire.ProtocolVersion))
+	own = lazy.Regexp(fmt.Sprintf(`%d\|%d\|(unix|tcp)\|`, goplugin.CoreProtocolVersion, wire.ProtocolVersion))
 )
 
 // cutHandshake finds the handshake in a line, which may follow text that was printed without a
@@ -51,15 +51,15 @@ func checkHandshake(line string) (checked string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("the handshake starts with %s, which is not a version", sanitize.Quote(parts[0], 60))
 	}
-	if core != plugin.CoreProtocolVersion {
+	if core != goplugin.CoreProtocolVersion {
 		return "", fmt.Errorf("the plugin speaks version %d of the go-plugin protocol, this host version %d; "+
-			"rebuild it with a current SDK", core, plugin.CoreProtocolVersion)
+			"rebuild it with a current SDK", core, goplugin.CoreProtocolVersion)
 	}
 	if app, err := strconv.Atoi(parts[1]); err != nil || app != wire.ProtocolVersion {
 		return "", fmt.Errorf("the plugin speaks version %s of the toolhost protocol, this host version %d; "+
 			"rebuild it with an SDK of that version, or use another host", sanitize.Line(parts[1], 20), wire.ProtocolVersion)
 	}
-	if len(parts) < 5 || parts[4] != string(plugin.ProtocolGRPC) {
+	if len(parts) < 5 || parts[4] != string(goplugin.ProtocolGRPC) {
 		return "", fmt.Errorf("the plugin does not serve gRPC; serve with go-plugin's GRPCServer, or build it with pluginsdk")
 	}
 	return strings.Join(parts[:5], "|") + "\n", nil

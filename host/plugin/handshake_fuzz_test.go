@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
-	"github.com/hashicorp/go-plugin"
+	goplugin "github.com/hashicorp/go-plugin"
 	"github.com/hashicorp/go-plugin/runner"
 
 	"github.com/toolhost/toolhost/internal/test/require"
@@ -146,7 +146,7 @@ func shake(t *testing.T, prints []byte) (net.Addr, *process) {
 		r.goRunner = &goRunner{process: p, env: cmd.Env}
 		return r, nil
 	}
-	addr, err := plugin.NewClient(config).Start()
+	addr, err := goplugin.NewClient(config).Start()
 	p.finish(&ExitError{}, time.Now()) // it ends with that
 	<-r.read
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
-	"github.com/hashicorp/go-plugin"
+	goplugin "github.com/hashicorp/go-plugin"
 	"github.com/hashicorp/go-plugin/runner"
 
 	"github.com/toolhost/toolhost/internal/safefile"
@@ -104,11 +104,11 @@ func (in *instance) start(
 // error can say how it did.
 const exitWait = 100 * time.Millisecond
 
-func clientConfig(p *process, cfg Config) *plugin.ClientConfig {
-	return &plugin.ClientConfig{
+func clientConfig(p *process, cfg Config) *goplugin.ClientConfig {
+	return &goplugin.ClientConfig{
 		HandshakeConfig:  wire.Handshake(),
 		VersionedPlugins: wire.ClientPlugins(),
-		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
+		AllowedProtocols: []goplugin.Protocol{goplugin.ProtocolGRPC},
 		RunnerFunc: func(_ hclog.Logger, cmd *exec.Cmd, socketDir string) (runner.Runner, error) {
 			if err := p.grpc.openDir(socketDir); err != nil {
 				return nil, err
@@ -116,7 +116,7 @@ func clientConfig(p *process, cfg Config) *plugin.ClientConfig {
 			return &goRunner{process: p, env: cmd.Env}, nil
 		},
 		SkipHostEnv:      true,
-		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: cfg.TempDir},
+		UnixSocketConfig: &goplugin.UnixSocketConfig{TempDir: cfg.TempDir},
 		// Our own bound is the context's; this one only ends what it missed.
 		StartTimeout:    cfg.StartTimeout + time.Second,
 		GRPCDialOptions: dialOptions(&p.grpc, cfg.StartTimeout),

@@ -26,12 +26,12 @@ const (
 	NamespaceOff Namespace = "off"
 )
 
-// resolve returns the namespaces that a process gets on this system.
+// namespaces returns those that a process gets on this system.
 //
 // # Errors
 //
 // For [NamespaceOn], if it gets none; for [NamespaceAuto], if that cannot be found out for now.
-func (n Namespace) resolve() (confine.Namespaces, error) {
+func namespaces(n Namespace) (confine.Namespaces, error) {
 	if n == NamespaceOff {
 		return confine.NoNamespace, nil
 	}

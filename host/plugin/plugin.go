@@ -52,7 +52,7 @@ func newPlugin(c Candidate, cfg Config, prepare func(context.Context, Config, *i
 		name: c.Name, cfg: cfg, runs: &p.runs, said: &p.said, changes: make(chan struct{}, 1),
 	}
 	p.runs.name, p.runs.cfg = c.Name, cfg
-	p.runs.backoff.policy = cfg.Restart.withDefaults()
+	p.runs.backoff.policy = restartPolicy(cfg.Restart)
 	p.runs.life, p.runs.endLife = context.WithCancel(context.Background())
 	p.runs.launch = func(ctx context.Context) (*instance, error) {
 		return launch(ctx, p.declared(), prepare, &p.fault, p.notifier.onChanged)
@@ -92,7 +92,7 @@ func (p *Plugin) Sandbox() (s SandboxStatus) {
 		}
 		s.Less = cfg.less(s.Lines)
 	}
-	s.Advice = s.advice(p.Name(), p.kind)
+	s.Advice = advice(s, p.Name(), p.kind)
 	return s
 }
 

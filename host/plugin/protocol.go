@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hashicorp/go-plugin"
+	goplugin "github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
@@ -23,7 +23,7 @@ type protocolLink struct {
 	run    *instance
 	proc   *process
 	cfg    Config
-	client *plugin.Client // nil: the plugin is a [Running] one
+	client *goplugin.Client // nil: the plugin is a [Running] one
 	conn   *grpc.ClientConn
 	wire   *wire.Client
 	stream *wire.Stream     // nil: calls are unary
@@ -43,7 +43,7 @@ func prepareBinary(c Candidate) func(context.Context, Config, *instance) error {
 		}
 		in.proc = newProcess(c, cfg)
 		in.proc.cmd.copied = copied
-		in.link = &protocolLink{run: in, proc: in.proc, cfg: cfg, client: plugin.NewClient(clientConfig(in.proc, cfg))}
+		in.link = &protocolLink{run: in, proc: in.proc, cfg: cfg, client: goplugin.NewClient(clientConfig(in.proc, cfg))}
 		return nil
 	}
 }
@@ -55,7 +55,7 @@ func (l *protocolLink) connect(ctx context.Context) (wire.Description, error) {
 	if err != nil {
 		return l.about, err
 	}
-	grpcClient, ok := protocol.(*plugin.GRPCClient)
+	grpcClient, ok := protocol.(*goplugin.GRPCClient)
 	if !ok {
 		return l.about, errors.New("plugin does not serve gRPC")
 	}
@@ -167,7 +167,7 @@ func (l *protocolLink) onStreamFailed() {
 
 // check implements [link] by the health service. A plugin without the service is well.
 func (l *protocolLink) check() (serving, answered bool) {
-	request := &healthv1.HealthCheckRequest{Service: plugin.GRPCServiceName}
+	request := &healthv1.HealthCheckRequest{Service: goplugin.GRPCServiceName}
 	reply, err := healthv1.NewHealthClient(l.conn).Check(context.Background(), request)
 	switch status.Code(err) {
 	case codes.OK:

@@ -14,7 +14,6 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/toolhost/toolhost/host/plugin"
-	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -56,12 +55,12 @@ type remoteConnection struct {
 	err          error
 }
 
-func (c *remoteConnection) Description() wire.Description {
+func (c *remoteConnection) Description() plugin.Description {
 	now := tool.Definition{Name: "r.now"}
 	if c.described != nil {
 		now.Description = fmt.Sprintf("Was described %d times.", c.described.Add(1))
 	}
-	return wire.Description{Tools: []tool.Definition{{Name: "r.wait"}, now}}
+	return plugin.Description{Tools: []tool.Definition{{Name: "r.wait"}, now}}
 }
 
 func (c *remoteConnection) Execute(ctx context.Context, call tool.Call) (tool.Result, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -32,6 +33,14 @@ type Running struct {
 
 // KindRunning is the kind of a [Running] plugin; see [Status].
 const KindRunning = "running"
+
+// Command implements [Connector].
+func (r *Running) Command() *Command { return nil }
+
+// Connect implements [Connector]: it is a plugin, and a link of its own speaks with it.
+func (r *Running) Connect(context.Context, io.ReadWriteCloser, Events) (Connection, error) {
+	return nil, errors.ErrUnsupported
+}
 
 // check reports why the host must not connect; nil: it may.
 func (r *Running) check() error {

@@ -61,7 +61,7 @@ type Sandbox struct {
 
 // Undecided returns those of the differences between declarations that the operator has left
 // to what the plugin declares: of lines that the sandbox has itself, nothing is to be accepted.
-func (s Sandbox) Undecided(all tool.NeedsChanges) tool.NeedsChanges {
+func Undecided(s Sandbox, all tool.NeedsChanges) tool.NeedsChanges {
 	if s.Level == NoSandbox {
 		return nil
 	}

@@ -23,10 +23,8 @@ import (
 type Server struct {
 	// Name is its name as a plugin: ^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$. Required.
 	Name string
-	// Connector reaches it. Required, unless Running is set.
+	// Connector reaches it. Required.
 	Connector Connector
-	// Running is a plugin that runs already, in place of a Connector. Default: nil.
-	Running *Running
 	// Identity says what is reached, such as a command line or a URL, without the values of
 	// secrets: what a server has said is remembered, and pinned, under its identity.
 	// Required.
@@ -47,38 +45,39 @@ type Server struct {
 // KindMCP is the kind of an MCP server; see [Status].
 const KindMCP = "mcp"
 
-// Digest returns the SHA-256 of the identity, in lower-case hexadecimal digits.
-func (s Server) Digest() string {
+// ServerDigest returns the SHA-256 of the identity of a server, in lower-case hexadecimal digits.
+func ServerDigest(s Server) string {
 	sum := sha256.Sum256([]byte(s.Identity))
 	return hex.EncodeToString(sum[:])
 }
 
-// command is the program that the server is, if it is one.
-func (s Server) command() *Command {
+// commandOf is the program that the server is, if it is one.
+func commandOf(s Server) *Command {
 	if s.Connector == nil {
 		return nil
 	}
 	return s.Connector.Command()
 }
 
-// Check reports what is missing of a server; nil: nothing is.
+// CheckServer reports what is missing of a server; nil: nothing is.
 //
 // # Errors
 //
-// [tool.CodeInvalidDefinition]; [tool.CodeUnavailable] if Running may not be connected to.
-func (s Server) Check() error {
+// [tool.CodeInvalidDefinition]; [tool.CodeUnavailable] if a [Running] plugin may not be connected to.
+func CheckServer(s Server) error {
 	var why string
 	switch {
 	case !ident.Valid(s.Name):
 		why = fmt.Sprintf("%.70q is not the name of a server: it has letters, digits and _.-, at most 64", s.Name)
-	case s.Running != nil:
-		if err := s.Running.check(); err != nil {
-			return unavailable(s.Name, err, err.Error(), "")
-		}
 	case s.Connector == nil:
 		why = fmt.Sprintf("server %s has no connector", s.Name)
 	case s.Identity == "":
 		why = fmt.Sprintf("server %s has no identity", s.Name)
+	}
+	if running, ok := s.Connector.(*Running); ok && why == "" {
+		if err := running.check(); err != nil {
+			return unavailable(s.Name, err, err.Error(), "")
+		}
 	}
 	if why == "" {
 		return nil
@@ -92,11 +91,11 @@ func (s Server) Check() error {
 // binary are. Nothing is started yet. The settings are those of the Config.
 func NewServer(s Server, cfg Config) *Plugin {
 	c := Candidate{Name: s.Name, Path: s.Path}
-	if command := s.command(); s.Path == "" && command != nil {
+	if command := commandOf(s); s.Path == "" && command != nil {
 		c.Path = command.Path
 	}
 	p := newPlugin(c, cfg, prepareServer(s))
-	if s.command() != nil {
+	if commandOf(s) != nil {
 		p.command = func(cfg Config) *command { return &newServerProcess(s, cfg).cmd }
 	}
 	if p.kind = s.Kind; p.kind == "" {
@@ -111,17 +110,17 @@ func prepareServer(s Server) func(context.Context, Config, *instance) error {
 	return func(_ context.Context, cfg Config, in *instance) error {
 		pins, err := cfg.pins(s.Name)
 		if err == nil && pins != nil {
-			err = notPinned(pins.Binary(s.Name, s.Digest()))
+			err = notPinned(pins.Binary(s.Name, ServerDigest(s)))
 		}
-		if err == nil && s.command() != nil { // which does not see the sockets of plugins
+		if err == nil && commandOf(s) != nil { // which does not see the sockets of plugins
 			err = cfg.locateSockets()
 		}
 		if err != nil {
 			return err
 		}
 		in.proc = newServerProcess(s, cfg)
-		if s.Running != nil {
-			in.link = &runningLink{protocolLink{run: in, proc: in.proc, cfg: cfg}, s.Running}
+		if running, ok := s.Connector.(*Running); ok {
+			in.link = &runningLink{protocolLink{run: in, proc: in.proc, cfg: cfg}, running}
 			return nil
 		}
 		in.link = &serverLink{run: in, proc: in.proc, cfg: cfg, server: s}
@@ -130,7 +129,7 @@ func prepareServer(s Server) func(context.Context, Config, *instance) error {
 }
 
 func newServerProcess(s Server, cfg Config) *process {
-	command := s.command()
+	command := commandOf(s)
 	if command == nil {
 		p := newProcess(Candidate{Name: s.Name}, cfg)
 		p.lost = make(chan string, 1)
@@ -185,10 +184,14 @@ func (l *serverLink) connect(ctx context.Context) (about wire.Description, err e
 // describe implements [link]. What a server says of itself is checked each time: its program
 // is not pinned, and may say something else tomorrow.
 func (l *serverLink) describe(context.Context) (wire.Description, error) {
-	about := l.conn.Description()
+	said := l.conn.Description()
+	about := wire.Description{Name: l.server.Name, Version: said.Version, SDK: said.SDK, Tools: said.Tools}
+	if said.KeepsSessions {
+		about.Features = []string{wire.FeatureSessions}
+	}
 	pins, err := l.cfg.pins(l.server.Name)
 	if err == nil && pins != nil {
-		err = notPinned(pins.Described(l.server.Name, l.server.Digest(), about))
+		err = notPinned(pins.Described(l.server.Name, ServerDigest(l.server), about))
 	}
 	if err != nil { // it takes no more calls, and its next start says the same
 		l.proc.refuse(err)

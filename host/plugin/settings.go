@@ -102,17 +102,14 @@ var defaults = sync.OnceValue(func() (s Settings) {
 // nothing. Those of toolhost.yaml also have an idle time, of 10 minutes.
 func DefaultSettings() Settings { return defaults() }
 
-// Equal reports whether two settings are the same.
-func (s Settings) Equal(other Settings) bool { return reflect.DeepEqual(s, other) }
-
 // SameProcess reports whether one process can serve under both settings: the others
 // differ only in what the host itself decides.
-func (s Settings) SameProcess(other Settings) bool {
+func SameProcess(one, other Settings) bool {
 	of := func(s Settings) Settings {
 		return Settings{
 			Enabled: s.Enabled, Args: s.Args, Env: s.Env, Config: s.Config, Carrier: s.Carrier, Namespace: s.Namespace,
 			Sandbox: s.Sandbox, Trace: s.Trace,
 		}
 	}
-	return of(s).Equal(of(other))
+	return reflect.DeepEqual(of(one), of(other))
 }

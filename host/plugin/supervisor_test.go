@@ -16,7 +16,7 @@ import (
 func crasher(t *testing.T, exit ExitError, policy RestartPolicy) *supervisor {
 	t.Helper()
 	s := &supervisor{
-		name: "crasher", cfg: Config{}.withDefaults(), backoff: backoff{policy: policy.withDefaults()},
+		name: "crasher", cfg: Config{}.withDefaults(), backoff: backoff{policy: restartPolicy(policy)},
 		publish: func(*instance) bool { return false },
 	}
 	s.life, s.endLife = context.WithCancel(t.Context())

@@ -143,7 +143,7 @@ func (s *source) exceeds(n *tool.Needs) *plugin.WantsMore {
 	if !c.known {
 		return nil
 	}
-	more := s.settings.Sandbox.Undecided(n.Changes(c.needs).Larger())
+	more := plugin.Undecided(s.settings.Sandbox, n.Changes(c.needs).Larger())
 	if more == nil {
 		return nil
 	}

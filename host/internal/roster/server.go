@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"reflect"
 	"time"
 
 	"github.com/toolhost/toolhost/host/plugin"
@@ -13,7 +14,7 @@ import (
 
 // Mount adds a server, or upgrades it, as host.Host.Mount says.
 func (r *Roster) Mount(ctx context.Context, server plugin.Server) error {
-	if err := server.Check(); err != nil {
+	if err := plugin.CheckServer(server); err != nil {
 		return err
 	}
 	m := r.member(server.Name)
@@ -111,7 +112,7 @@ func isDisabled(name string) error {
 // isServer reports whether the source is of that server, with its settings.
 func (s *source) isServer(other plugin.Server) bool {
 	return s.server != nil && s.server.Identity == other.Identity && s.server.Revision == other.Revision &&
-		s.settings.Equal(other.Settings)
+		reflect.DeepEqual(s.settings, other.Settings)
 }
 
 // revision is the digest of a server's revision, which may tell of secrets; empty: it has none.

@@ -3,6 +3,7 @@ package roster
 import (
 	"context"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"sync/atomic"
 
@@ -222,7 +223,7 @@ func (s *source) isUnusable() bool {
 
 // isAs reports whether the source is of that file, as it is now, and of those settings.
 func (s *source) isAs(c plugin.Candidate, found manifest.Stamp, settings plugin.Settings) bool {
-	return s.path == c.Path && s.file == c.Binary() && s.stamp() == found && s.settings.Equal(settings)
+	return s.path == c.Path && s.file == c.Binary() && s.stamp() == found && reflect.DeepEqual(s.settings, settings)
 }
 
 // mayRun reports whether the pins, which may have changed, would let the source start as it runs. Without the

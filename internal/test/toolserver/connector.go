@@ -106,10 +106,10 @@ func (c *connection) list(ctx context.Context) error {
 }
 
 // Description implements [plugin.Connection].
-func (c *connection) Description() wire.Description {
+func (c *connection) Description() plugin.Description {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return wire.Description{Name: "toolserver", Version: "1", Tools: c.tools}
+	return plugin.Description{Version: "1", Tools: c.tools}
 }
 
 // Execute implements [plugin.Connection].

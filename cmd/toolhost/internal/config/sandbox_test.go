@@ -75,7 +75,7 @@ func TestSandboxShown(t *testing.T) {
 	if d := Diff(unsaid, said).Plugins["a"]; !reflect.DeepEqual(d, []string{"sandbox"}) {
 		t.Errorf("it changes %q", d)
 	}
-	if said.Plugin("a").SameProcess(unsaid.Plugin("a").Settings) {
+	if plugin.SameProcess(said.Plugin("a").Settings, unsaid.Plugin("a").Settings) {
 		t.Error("a process that may have everything serves as one that may have nothing")
 	}
 }

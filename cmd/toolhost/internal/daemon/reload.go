@@ -133,7 +133,7 @@ func (d *daemon) rehearse(ctx context.Context, before, after *inEffect, why sess
 	for _, p := range d.local.Host.Plugins() {
 		settings := after.loaded.Plugins(p.Name)
 		held := why == session.ByChange && p.Held != ""
-		if !held && settings.Enabled && !settings.SameProcess(before.loaded.Plugins(p.Name)) {
+		if !held && settings.Enabled && !plugin.SameProcess(settings, before.loaded.Plugins(p.Name)) {
 			affected[p.Name] = true
 		}
 	}

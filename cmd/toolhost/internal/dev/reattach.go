@@ -58,8 +58,8 @@ func (r *runner) reattach(ctx context.Context) error {
 	gone := make(chan struct{})
 	s := plugin.Server{
 		Name: name, Kind: plugin.KindRunning, Path: at.Addr.String, Settings: loaded.Plugins(name),
-		Identity: fmt.Sprintf("running %d %s", at.Pid, at.Addr.String),
-		Running:  &plugin.Running{At: at, Lost: sync.OnceFunc(func() { close(gone) })},
+		Identity:  fmt.Sprintf("running %d %s", at.Pid, at.Addr.String),
+		Connector: &plugin.Running{At: at, Lost: sync.OnceFunc(func() { close(gone) })},
 	}
 	// Whoever stops at a breakpoint takes longer than any limit.
 	s.Settings.CallTimeout, s.Settings.MaxTimeout, s.Settings.IdleTimeout = 0, 0, 0

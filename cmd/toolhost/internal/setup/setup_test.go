@@ -156,7 +156,7 @@ func TestChanges(t *testing.T) {
 		if got := Changes(before, after); !slices.Equal(got, c.changes) {
 			t.Errorf("%s: the changes are %q", name, got)
 		}
-		if got := !before.Plugins("db").SameProcess(after.Plugins("db")); got != c.process {
+		if got := !plugin.SameProcess(before.Plugins("db"), after.Plugins("db")); got != c.process {
 			t.Errorf("%s: db needs a new process: %v", name, got)
 		}
 	}
