@@ -24,6 +24,7 @@ var mayImport = map[string][]string{
 	"internal":            {"pluginsdk/tool"},
 	"internal/callctx":    {},
 	"internal/grant":      {},
+	"internal/pluginrun":  {"host/plugin", "pluginsdk/tool", "internal"},
 	"internal/ident":      {},
 	"internal/sanitize":   {},
 	"internal/textstream": {},
@@ -48,10 +49,10 @@ var floors = map[string][][]string{
 	"host": {
 		// Vocabulary, and what stands alone.
 		{
-			"audit", "policy", "llmschema", "internal/checked", "internal/search", "internal/sealed",
+			"audit", "policy", "llmschema", "internal/checked", "internal/search", "plugin",
 			"fleet/internal/fault", "fleet/internal/link",
 		},
-		{"internal/chain", "internal/manifest", "plugin"},
+		{"internal/chain", "internal/manifest"},
 		{"internal/kept"},
 		{"internal/roster"},
 		{""}, // host itself

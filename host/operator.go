@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/trust"
 )
 
@@ -16,7 +17,7 @@ type operator struct {
 	settings func(name string, s *plugin.Settings)
 	hold     func(plugin.Candidate) (reason, sha256 string)
 	locks    []*lockFile
-	pins     func() (plugin.Pins, error) // in place of the locks; nil: they count
+	pins     func() (pluginrun.Pins, error) // in place of the locks; nil: they count
 	trust    Trust
 	trusted  trust.Store // which content of locks inside the root counts
 	root     string
@@ -41,7 +42,7 @@ func (o *operator) settingsOf(c plugin.Candidate) plugin.Settings {
 }
 
 // pinsOf returns the pins of a plugin directory, or of servers if it is empty; nil: all may run.
-func (o *operator) pinsOf(dir string) (plugin.Pins, error) {
+func (o *operator) pinsOf(dir string) (pluginrun.Pins, error) {
 	o.mu.Lock()
 	verified, of := o.trust, o.pins
 	o.mu.Unlock()
@@ -53,7 +54,7 @@ func (o *operator) pinsOf(dir string) (plugin.Pins, error) {
 		all = append(all, signed)
 	}
 	if of == nil {
-		of = func() (plugin.Pins, error) { return o.lockPins(dir) }
+		of = func() (pluginrun.Pins, error) { return o.lockPins(dir) }
 	}
 	pins, err := of()
 	if err != nil {
@@ -69,7 +70,7 @@ func (o *operator) pinsOf(dir string) (plugin.Pins, error) {
 }
 
 // serverPins returns the pins of servers; nil: every server may run.
-func (o *operator) serverPins() (plugin.Pins, error) { return o.pinsOf("") }
+func (o *operator) serverPins() (pluginrun.Pins, error) { return o.pinsOf("") }
 
 // WithPluginSettings sets what the operator decides for single plugins. When a plugin is
 // found, change is called with its name and the settings of all plugins, which are

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -181,7 +182,7 @@ func (h *Host) Draining() []plugin.Status { return h.roster.Draining() }
 
 // Journal returns the newest lines of what a plugin wrote, and of what happened to it; nil: no
 // plugin has that name.
-func (h *Host) Journal(name string) *plugin.Journal { return h.roster.Journal(name) }
+func (h *Host) Journal(name string) *pluginrun.Journal { return h.roster.Journal(name) }
 
 // Faults returns what keeps [Host.Follow] from following the directories as it should, as of
 // its last look: a directory that cannot be read or that others may write to, or that changes

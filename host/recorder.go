@@ -4,15 +4,15 @@ import (
 	"maps"
 	"sync"
 
-	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/lockfile"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // WithPins replaces WithLocks by pins of another kind. of is called before each start: nil
 // means that every plugin may run, an error that none may.
-func WithPins(of func() (plugin.Pins, error)) Option {
+func WithPins(of func() (pluginrun.Pins, error)) Option {
 	return func(o *options) {
 		o.refuseNil("WithPins", of == nil)
 		o.operator.pins = of
@@ -76,7 +76,7 @@ type recording struct {
 
 func (recording) Listed(string) error { return nil }
 
-// Needs implements [plugin.NeedsPins].
+// Needs implements [pluginrun.NeedsPins].
 func (r recording) Needs(name string) (*tool.Needs, bool) {
 	if r.Pinned == nil {
 		return nil, false

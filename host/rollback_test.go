@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/internal/wire"
@@ -131,14 +132,14 @@ func TestKeptBinariesAreChecked(t *testing.T) {
 	of := pluginOf(h, "versioned").Kept
 	at := func(i int) string { return filepath.Join(kept, "binaries", of[i].SHA256) }
 
-	pinned := newHost(t, host.WithState(kept), host.WithPins(func() (plugin.Pins, error) { return onlyDigest(of[0].SHA256), nil }))
+	pinned := newHost(t, host.WithState(kept), host.WithPins(func() (pluginrun.Pins, error) { return onlyDigest(of[0].SHA256), nil }))
 	require.Must(pinned.Load(t.Context(), dir))(t)
 	if err := pinned.RollbackPlugin(t.Context(), "versioned"); err == nil || !strings.Contains(err.Error(), "not this digest") || version(t, pinned) != "2" {
 		t.Errorf("a copy that is not pinned: %v", err)
 	}
 	// The file is another one, and the pinned one is kept: it serves.
 	plugintest.Deploy(t, dir, "versioned", "3")
-	pinned = newHost(t, host.WithState(kept), host.WithPins(func() (plugin.Pins, error) { return onlyDigest(of[1].SHA256), nil }))
+	pinned = newHost(t, host.WithState(kept), host.WithPins(func() (pluginrun.Pins, error) { return onlyDigest(of[1].SHA256), nil }))
 	if n, err := pinned.Load(t.Context(), dir); n != 2 || err == nil || version(t, pinned) != "1" {
 		t.Errorf("the pinned copy: %d tools, %v", n, err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/internal/mcpwire"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
@@ -105,7 +106,7 @@ func (u *Upstream) connectWith(
 	_ = l.abort()
 	if err = l.refusal(err); again {
 		u.legacy.Store(true)
-		err = fmt.Errorf("%w: %w", plugin.ErrAgain, err)
+		err = fmt.Errorf("%w: %w", pluginrun.ErrAgain, err)
 	}
 	return nil, err
 }

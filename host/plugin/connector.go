@@ -2,7 +2,6 @@ package plugin
 
 import (
 	"context"
-	"errors"
 	"io"
 	"log/slog"
 
@@ -21,19 +20,6 @@ type Connector interface {
 	// once more at once, with another process.
 	Connect(ctx context.Context, stdio io.ReadWriteCloser, to Events) (Connection, error)
 }
-
-// Own is a [Connector] with tools of the host's own, by which what a server has besides tools is
-// reached. Operators see them, and models do not.
-type Own interface {
-	// IsOwn reports whether a tool is one of them, by the name that the Connection gives it.
-	IsOwn(tool string) bool
-	// IsDangerous reports whether a call of one of them can do more harm than its definition says.
-	IsDangerous(context.Context, tool.Call) bool
-}
-
-// ErrAgain is the cause of an error of [Connector.Connect] that says that the next try may
-// succeed, as the Connector has learned from this one.
-var ErrAgain = errors.New("worth another try")
 
 // Command is a program and its surroundings. What is not said is as for a plugin.
 type Command struct {
@@ -69,14 +55,6 @@ type Description struct {
 	Tools   []tool.Definition // by the names under which the host registers them
 	// KeepsSessions says that it keeps state for each session.
 	KeepsSessions bool
-}
-
-// Pinger is a [Connection] that can ask the server for a sign of life. It is asked only when a
-// call was not answered in time: a server that answers neither is ended.
-type Pinger interface {
-	// Ping returns nil, or any error that says that the server answers; or, when ctx has
-	// ended, that it does not.
-	Ping(ctx context.Context) error
 }
 
 // Events is what a [Connection] reports. The functions return at once.

@@ -2,7 +2,6 @@ package plugin
 
 import (
 	"encoding/json"
-	"reflect"
 	"sync"
 	"time"
 
@@ -101,15 +100,3 @@ var defaults = sync.OnceValue(func() (s Settings) {
 // DefaultSettings returns the settings of a plugin for which the operator has decided
 // nothing. Those of toolhost.yaml also have an idle time, of 10 minutes.
 func DefaultSettings() Settings { return defaults() }
-
-// SameProcess reports whether one process can serve under both settings: the others
-// differ only in what the host itself decides.
-func SameProcess(one, other Settings) bool {
-	of := func(s Settings) Settings {
-		return Settings{
-			Enabled: s.Enabled, Args: s.Args, Env: s.Env, Config: s.Config, Carrier: s.Carrier, Namespace: s.Namespace,
-			Sandbox: s.Sandbox, Trace: s.Trace,
-		}
-	}
-	return reflect.DeepEqual(of(one), of(other))
-}

@@ -142,9 +142,6 @@ func (s Signature) String() string {
 	return "no"
 }
 
-// KeptBinaries is how many binaries of a plugin are kept.
-const KeptBinaries = 3
-
 // KeptBinary is a copy of a binary that served.
 type KeptBinary struct {
 	SHA256  string    `json:"sha256"` // lower-case hexadecimal

@@ -6,11 +6,10 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
-
-
 
 func restartPolicy(r plugin.RestartPolicy) plugin.RestartPolicy {
 	d := plugin.DefaultSettings().Restart
@@ -69,7 +68,7 @@ func (b *backoff) ended(now time.Time, well time.Duration, why string) {
 
 // consequence is what a failure leads to.
 type consequence struct {
-	event plugin.Event         // empty: the next call starts the plugin at once
+	event plugin.Event  // empty: the next call starts the plugin at once
 	wait  time.Duration // until it is tried again
 	after int           // failures in a row
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/egress"
 	"github.com/toolhost/toolhost/internal/sandbox"
 	"github.com/toolhost/toolhost/internal/sanitize"
@@ -156,8 +157,6 @@ func (p *process) shutBox() {
 	}
 	p.box.shut()
 }
-
-
 
 // maxDenials bounds the kinds of denials that are kept: hosts are named by the plugin.
 const maxDenials = 64

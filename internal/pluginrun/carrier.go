@@ -2,14 +2,7 @@ package pluginrun
 
 import (
 	"github.com/toolhost/toolhost/internal/socketpair"
-	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
-
-
-
-
-
-
 
 // offerSockets makes the socket pairs that the process inherits ends of: one for calls, if
 // that was chosen, and one for gRPC. If the first cannot be made, calls travel on the next carrier.

@@ -2,18 +2,6 @@ package pluginrun
 
 import "golang.org/x/sys/unix"
 
-// Conceal keeps other processes of this user, plugins among them, from reading this
-// process's environment and memory and from tracing it (PR_SET_DUMPABLE(2const),
-// ptrace(2)). It also disables core dumps. The toolhost command calls it before it loads
-// plugins; programs that embed the host decide for themselves. It does not work together
-// with [plugin.NamespaceOn] for users other than root, as the files through which a namespace is
-// set up can no longer be opened.
-//
-// # Errors
-//
-// The system's; [errors.ErrUnsupported] on systems other than Linux.
-func Conceal() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }
-
 // concealed reports whether Conceal was called.
 func concealed() bool {
 	n, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0)

@@ -3,13 +3,9 @@ package pluginrun
 import (
 	"context"
 	"errors"
-	"io"
-	"log/slog"
 
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
-
-
 
 // Own is a [plugin.Connector] with tools of the host's own, by which what a server has besides tools is
 // reached. Operators see them, and models do not.
@@ -24,12 +20,6 @@ type Own interface {
 // succeed, as the Connector has learned from this one.
 var ErrAgain = errors.New("worth another try")
 
-
-
-
-
-
-
 // Pinger is a [plugin.Connection] that can ask the server for a sign of life. It is asked only when a
 // call was not answered in time: a server that answers neither is ended.
 type Pinger interface {
@@ -37,5 +27,3 @@ type Pinger interface {
 	// ended, that it does not.
 	Ping(ctx context.Context) error
 }
-
-

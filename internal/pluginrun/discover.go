@@ -10,20 +10,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/ident"
 	"github.com/toolhost/toolhost/internal/pluginpackage"
 	"github.com/toolhost/toolhost/internal/safefile"
 	"github.com/toolhost/toolhost/internal/trusted"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
-
-
-
-
-
-
-
-
 
 const filePrefix = "toolhost-plugin-"
 
@@ -81,7 +74,7 @@ func Discover(dir string) ([]plugin.Candidate, []plugin.Skipped, error) {
 		if e.Name() == pluginpackage.SignedDir { // what belongs there need not be mentioned
 			continue
 		}
-		c := plugin.Candidate{NameOf(e.Name()), filepath.Join(abs, e.Name()), ""}
+		c := plugin.Candidate{Name: NameOf(e.Name()), Path: filepath.Join(abs, e.Name())}
 		reason := examine(&c, e)
 		if reason == "" {
 			if first := taken[strings.ToLower(c.Name)]; first != "" {
@@ -89,7 +82,7 @@ func Discover(dir string) ([]plugin.Candidate, []plugin.Skipped, error) {
 			}
 		}
 		if reason != "" {
-			skipped = append(skipped, plugin.Skipped{c.Path, reason})
+			skipped = append(skipped, plugin.Skipped{Path: c.Path, Reason: reason})
 			continue
 		}
 		taken[strings.ToLower(c.Name)] = e.Name()
@@ -110,7 +103,7 @@ func findFile(abs string) (plugin.Candidate, error) {
 	if _, _, err := trusted.Way(abs); err != nil {
 		return plugin.Candidate{}, err
 	}
-	c := plugin.Candidate{NameOf(filepath.Base(abs)), abs, ""}
+	c := plugin.Candidate{Name: NameOf(filepath.Base(abs)), Path: abs}
 	info, err := os.Lstat(abs)
 	if err != nil {
 		return plugin.Candidate{}, directoryError(filepath.Dir(abs), err)

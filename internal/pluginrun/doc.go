@@ -1,4 +1,4 @@
-// Package plugin runs plugin binaries as processes of their own and shows each
+// Package pluginrun runs plugin binaries as processes of their own and shows each
 // as a tool.Provider.
 //
 // Start with [Discover], which finds the binaries of a directory, and [New],

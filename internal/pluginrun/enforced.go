@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/sandbox"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -13,8 +14,6 @@ import (
 // Enforced is which lines of a plugin's sandbox were enforced in full at its starts on this system,
 // and what was wanted then. A start that enforces less is refused.
 type Enforced = sandbox.Enforced
-
-
 
 // lessError is the error of a start that would enforce less than earlier ones. That is not a failure of
 // the plugin.

@@ -6,16 +6,13 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
-
-
 
 // EventKey is the key of a log line's [plugin.Event]. Only lines of the host have it, never those of
 // plugins.
 const EventKey = "event"
-
-
 
 // tell warns of an event, and keeps it in the journal.
 func (s *supervisor) tell(e plugin.Event, what, why string, args ...any) {

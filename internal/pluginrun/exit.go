@@ -1,19 +1,15 @@
 package pluginrun
 
 import (
-	"fmt"
 	"os"
 	"strconv"
 	"strings"
 
+	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/cgroup"
 	"github.com/toolhost/toolhost/internal/confine"
 	"github.com/toolhost/toolhost/internal/grant"
 )
-
-
-
-
 
 func exitError(state *os.ProcessState) *plugin.ExitError {
 	if state == nil {

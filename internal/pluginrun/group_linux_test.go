@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/cgroup"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 )
 
 // A plugin whose control group cannot be made, or not joined, although there can be one, does not start.

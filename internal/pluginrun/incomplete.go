@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/safefile"
 )
 

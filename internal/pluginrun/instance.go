@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -24,9 +25,9 @@ type instance struct {
 	health    health
 	idle      idle
 	refresh   refresh
-	answered  atomic.Bool            // any call; a run that never did is not taken for one that is well
+	answered  atomic.Bool                   // any call; a run that never did is not taken for one that is well
 	fault     *atomic.Pointer[plugin.Fault] // of the plugin
-	published chan struct{}          // closed when the host knows what this run described
+	published chan struct{}                 // closed when the host knows what this run described
 
 	end *runEnd // nil: it runs; guarded by the supervisor's lock
 }

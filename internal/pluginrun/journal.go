@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
@@ -13,8 +14,6 @@ const (
 	journalBytes     = 128 << 10
 	journalLineBytes = 2 << 10
 )
-
-
 
 // Journal keeps the newest lines of what a plugin writes to its log and to standard error, and
 // of what the host says of it, over all its processes: at most 1,000 lines and 128 KiB. Lines

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/host/plugin"
 )
 
 func TestJournal(t *testing.T) {

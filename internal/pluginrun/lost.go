@@ -6,9 +6,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/toolhost/toolhost/host/plugin"
 )
-
-
 
 // LostLines says in a line for each owner, and kind, which names of a plugin are not served, as the
 // owner has them.

@@ -5,12 +5,9 @@ import (
 	"fmt"
 	"syscall"
 
+	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/confine"
 )
-
-
-
-
 
 // namespaces returns those that a process gets on this system.
 //

@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/hashicorp/go-hclog"
+
+	"github.com/toolhost/toolhost/host/plugin"
 )
 
 // fit reports whether a text is fit to be shown: one printable line of at most so

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -23,8 +24,8 @@ type Plugin struct {
 	runs     supervisor
 	said     published
 	notifier notifier
-	next     atomic.Pointer[Plugin] // takes the calls in place of this one; nil: none
-	fault    atomic.Pointer[plugin.Fault]  // the last call that failed by the plugin's fault; nil: none
+	next     atomic.Pointer[Plugin]       // takes the calls in place of this one; nil: none
+	fault    atomic.Pointer[plugin.Fault] // the last call that failed by the plugin's fault; nil: none
 }
 
 var (

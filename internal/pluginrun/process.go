@@ -14,6 +14,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/confine"
 	"github.com/toolhost/toolhost/internal/observe"
 	"github.com/toolhost/toolhost/internal/sandbox"
@@ -41,12 +42,12 @@ type process struct {
 
 	survived func(*process) // is called when something of the run lives on; nil: nothing is
 
-	exited   chan struct{} // closed when the process is reaped and its pipes are read
-	gone     chan struct{} // closed after exited, when its descendants have ended too
-	detached chan struct{} // closed when go-plugin's client has nothing more to do with it
-	forked   atomic.Int64  // the number that it had, also when it is reaped: its last lines are read later
-	exit     *plugin.ExitError    // how it ended; set before exited is closed
-	exitTime time.Time     // and when
+	exited   chan struct{}     // closed when the process is reaped and its pipes are read
+	gone     chan struct{}     // closed after exited, when its descendants have ended too
+	detached chan struct{}     // closed when go-plugin's client has nothing more to do with it
+	forked   atomic.Int64      // the number that it had, also when it is reaped: its last lines are read later
+	exit     *plugin.ExitError // how it ended; set before exited is closed
+	exitTime time.Time         // and when
 
 	mu     sync.Mutex
 	pid    int         // 0 before the fork and after the reaping, when it may be another's

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/hashicorp/go-hclog"
+
+	"github.com/toolhost/toolhost/host/plugin"
 )
 
 // A plugin's last lines are read after it is reaped, and have its number all the same.

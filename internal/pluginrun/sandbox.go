@@ -1,12 +1,10 @@
 package pluginrun
 
 import (
+	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/grant"
-	"github.com/toolhost/toolhost/internal/sandbox"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
-
-
 
 // Undecided returns those of the differences between declarations that the operator has left
 // to what the plugin declares: of lines that the sandbox has itself, nothing is to be accepted.
@@ -27,13 +25,3 @@ func Undecided(s plugin.Sandbox, all tool.NeedsChanges) tool.NeedsChanges {
 	}
 	return out
 }
-
-
-
-
-
-
-
-
-
-

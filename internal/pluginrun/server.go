@@ -13,13 +13,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/ident"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
-
-
 
 // KindMCP is the kind of an MCP server; see [plugin.Status].
 const KindMCP = "mcp"

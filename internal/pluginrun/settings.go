@@ -1,22 +1,10 @@
 package pluginrun
 
 import (
-	"encoding/json"
 	"reflect"
-	"sync"
-	"time"
 
-	"github.com/toolhost/toolhost/internal/observe"
-	"github.com/toolhost/toolhost/internal/setting"
+	"github.com/toolhost/toolhost/host/plugin"
 )
-
-
-
-
-
-
-
-
 
 // SameProcess reports whether one process can serve under both settings: the others
 // differ only in what the host itself decides.

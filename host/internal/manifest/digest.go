@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/toolhost/toolhost/host/internal/sealed"
+	"github.com/toolhost/toolhost/internal/sealed"
 	"github.com/toolhost/toolhost/internal/safefile"
 )
 

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -97,7 +98,7 @@ func (m *member) whyAbsent() *tool.Error {
 	}
 	status, _ := now.status(m.owner)
 	e := tool.Errorf(tool.CodeUnavailable, "plugin %s is refused: %s", m.owner, status.Reason).
-		Of("", m.owner).At(tool.StageStart).NeverSent().Fix(plugin.TryAgainHint(m.owner))
+		Of("", m.owner).At(tool.StageStart).NeverSent().Fix(pluginrun.TryAgainHint(m.owner))
 	if strings.HasPrefix(status.Reason, "plugin "+m.owner+" ") {
 		e.Message = status.Reason
 	}

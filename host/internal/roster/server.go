@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // Mount adds a server, or upgrades it, as host.Host.Mount says.
 func (r *Roster) Mount(ctx context.Context, server plugin.Server) error {
-	if err := plugin.CheckServer(server); err != nil {
+	if err := pluginrun.CheckServer(server); err != nil {
 		return err
 	}
 	m := r.member(server.Name)
@@ -129,7 +130,7 @@ func (s *source) kind() string {
 	if s.server == nil {
 		return ""
 	}
-	return cmp.Or(s.server.Kind, plugin.KindMCP)
+	return cmp.Or(s.server.Kind, pluginrun.KindMCP)
 }
 
 // keepTrying starts a server again whose tools are not known, after the pauses of

@@ -141,5 +141,5 @@ func (c *connection) Err() error { return c.err }
 // Close implements [plugin.Connection].
 func (c *connection) Close(context.Context) error { return c.session.Close() }
 
-// Ping implements [plugin.Pinger].
+// Ping implements [pluginrun.Pinger].
 func (c *connection) Ping(ctx context.Context) error { return c.session.Ping(ctx, nil) }

@@ -13,6 +13,7 @@ import (
 	hashicorp "github.com/hashicorp/go-plugin"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/internal/wire"
@@ -127,7 +128,7 @@ func scriptOf(t *testing.T, interpreter string) plugin.Candidate {
 			t.Fatal(err)
 		}
 	}
-	found, skipped, err := plugin.Discover(dir)
+	found, skipped, err := pluginrun.Discover(dir)
 	if err != nil || len(found) != 1 {
 		t.Fatalf("Discover: %v, skipped %v, error %v", found, skipped, err)
 	}

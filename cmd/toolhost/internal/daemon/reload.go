@@ -12,6 +12,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -133,7 +134,7 @@ func (d *daemon) rehearse(ctx context.Context, before, after *inEffect, why sess
 	for _, p := range d.local.Host.Plugins() {
 		settings := after.loaded.Plugins(p.Name)
 		held := why == session.ByChange && p.Held != ""
-		if !held && settings.Enabled && !plugin.SameProcess(settings, before.loaded.Plugins(p.Name)) {
+		if !held && settings.Enabled && !pluginrun.SameProcess(settings, before.loaded.Plugins(p.Name)) {
 			affected[p.Name] = true
 		}
 	}

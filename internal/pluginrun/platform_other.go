@@ -1,23 +1,14 @@
 //go:build !linux
 
-package plugin
+package pluginrun
 
 import (
 	"context"
-	"errors"
 	"net"
 	"os/exec"
 
 	"github.com/toolhost/toolhost/internal/sandbox"
 )
-
-// Conceal keeps other processes of this user, plugins among them, from reading this
-// process's environment and memory. Only Linux has it.
-//
-// # Errors
-//
-// [errors.ErrUnsupported].
-func Conceal() error { return errors.ErrUnsupported }
 
 func concealed() bool { return false }
 

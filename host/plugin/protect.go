@@ -1,4 +1,4 @@
-package pluginrun
+package plugin
 
 import "github.com/toolhost/toolhost/internal/confine"
 
@@ -14,3 +14,15 @@ import "github.com/toolhost/toolhost/internal/confine"
 //
 // The system's; [errors.ErrUnsupported] on systems other than Linux.
 func Adopt() error { return confine.Adopt() }
+
+// Conceal keeps other processes of this user, plugins among them, from reading this
+// process's environment and memory and from tracing it (PR_SET_DUMPABLE(2const),
+// ptrace(2)). It also disables core dumps. The toolhost command calls it before it loads
+// plugins; programs that embed the host decide for themselves. It does not work together
+// with [plugin.NamespaceOn] for users other than root, as the files through which a namespace is
+// set up can no longer be opened.
+//
+// # Errors
+//
+// The system's; [errors.ErrUnsupported] on systems other than Linux.
+func Conceal() error { return confine.Conceal() }
