@@ -16,8 +16,7 @@ type Connector interface {
 	Command() *Command
 	// Connect returns when the server has described itself. Stdio is the standard input and
 	// output of the process; nil without a program. Connect must return soon after ctx ends;
-	// the connection outlives ctx. An error with [ErrAgain] as a cause lets Connect be called
-	// once more at once, with another process.
+	// the connection outlives ctx.
 	Connect(ctx context.Context, stdio io.ReadWriteCloser, to Events) (Connection, error)
 }
 

@@ -1,6 +1,6 @@
 package plugin
 
-// Event is what has happened to a plugin, as the log of a host has it under [EventKey].
+// Event is what has happened to a plugin, as the log of a host has it under "event".
 type Event string
 
 // The events.

@@ -2,7 +2,8 @@ package plugin
 
 import "time"
 
-// Line is one line of a [Journal].
+// Line is one line of what a host keeps of a plugin: what it writes to its log and to standard error, and
+// what the host says of it.
 type Line struct {
 	// Number counts the lines, from 1; a gap tells that lines were dropped.
 	Number uint64    `json:"number"`

@@ -19,7 +19,7 @@ func Adopt() error { return confine.Adopt() }
 // process's environment and memory and from tracing it (PR_SET_DUMPABLE(2const),
 // ptrace(2)). It also disables core dumps. The toolhost command calls it before it loads
 // plugins; programs that embed the host decide for themselves. It does not work together
-// with [plugin.NamespaceOn] for users other than root, as the files through which a namespace is
+// with [NamespaceOn] for users other than root, as the files through which a namespace is
 // set up can no longer be opened.
 //
 // # Errors

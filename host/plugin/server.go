@@ -16,7 +16,7 @@ type Server struct {
 	// Path is what an operator is shown of it where a plugin has its file, such as a command
 	// or a URL, without secrets. Default: the path of the Connector's Command.
 	Path string
-	// Kind is what an operator is told that it is. Default: [KindMCP].
+	// Kind is what an operator is told that it is. Default: mcp.
 	Kind string
 	// Settings is what the operator decides. Args and Config are those of plugins' binaries.
 	// In host.Host.Mount, the zero value means the settings of all plugins.

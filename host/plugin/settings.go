@@ -56,7 +56,7 @@ type Settings struct {
 	// StartTimeout bounds a start, from fork to description, 100ms to 10m. An MCP server has a minute by default,
 	// because npx and uvx may have to download first.
 	//
-	// 0 means the default, [DefaultStartTimeout].
+	// 0 means the default, 10s.
 	StartTimeout time.Duration `json:"start_timeout" minimum:"100ms" maximum:"10m" default:"10s" example:"20s"`
 	// CallTimeout bounds one attempt of a tool that names no limit itself, 1ms to 24h, or never.
 	CallTimeout time.Duration `json:"call_timeout" words:"never=0" default:"1m" example:"2m"`

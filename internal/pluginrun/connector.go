@@ -17,7 +17,7 @@ type Own interface {
 }
 
 // ErrAgain is the cause of an error of [plugin.Connector.Connect] that says that the next try may
-// succeed, as the Connector has learned from this one.
+// succeed, as the Connector has learned from this one: Connect is called once more at once, with another process.
 var ErrAgain = errors.New("worth another try")
 
 // Pinger is a [plugin.Connection] that can ask the server for a sign of life. It is asked only when a
