@@ -17,7 +17,7 @@ PLUGINS := $(notdir $(patsubst %/main.go,%,$(wildcard plugins/*/main.go)))
 # The packages whose own goroutines are the point: their tests look for races. Those of others do, too,
 # with `.ci/long`, which also runs what -short leaves out.
 RACED := ./host ./internal/pluginrun ./host/internal/roster ./host/internal/chain ./host/fleet ./host/fleet/internal/link \
-	./host/fleet/durable ./host/mcpserver ./host/mcpclient ./host/task ./host/audit ./internal/wire ./cmd/toolhost/internal/control \
+	./internal/durable ./host/mcpserver ./host/mcpclient ./host/task ./host/audit ./internal/wire ./cmd/toolhost/internal/control \
 	./cmd/toolhost/internal/approval ./internal/egress
 
 # Their tests whose subject is another process, or the system: the race detector would see little, and take minutes.

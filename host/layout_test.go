@@ -23,6 +23,8 @@ var mayImport = map[string][]string{
 	"proto":               {},
 	"internal":            {"pluginsdk/tool"},
 	"internal/callctx":    {},
+	"internal/durable":    {"host", "pluginsdk/tool", "internal"},
+	"internal/embedded":   {"host/fleet", "pluginsdk/tool", "internal"},
 	"internal/grant":      {},
 	"internal/pluginrun":  {"host/plugin", "pluginsdk/tool", "internal"},
 	"internal/ident":      {},
@@ -50,15 +52,14 @@ var floors = map[string][][]string{
 		// Vocabulary, and what stands alone.
 		{
 			"audit", "policy", "llmschema", "internal/checked", "internal/search", "plugin",
-			"fleet/internal/fault", "fleet/internal/link",
+			"fleet/internal/link",
 		},
 		{"internal/chain", "internal/manifest"},
 		{"internal/kept"},
 		{"internal/roster"},
 		{""}, // host itself
-		{"task", "fleet/durable", "internal/mcpwire", "internal/mcpline"},
+		{"task", "internal/mcpwire", "internal/mcpline"},
 		{"fleet", "mcpserver", "mcpclient"}, // ways to a host from elsewhere
-		{"fleet/embedded"},
 	},
 	"cmd/toolhost": {
 		{

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/toolhost/toolhost/host/fleet/internal/fault"
+	"github.com/toolhost/toolhost/internal/fault"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
