@@ -13,6 +13,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -214,7 +215,7 @@ func TestNil(t *testing.T) {
 		t.Error(err)
 	}
 	var none *host.Host
-	for name, p := range map[string]tool.Provider{"nil": nil, "host": none, "session": (*host.Session)(nil), "plugin": (*plugin.Plugin)(nil)} {
+	for name, p := range map[string]tool.Provider{"nil": nil, "host": none, "session": (*host.Session)(nil), "plugin": (*pluginrun.Plugin)(nil)} {
 		if _, err := h.Attach(t.Context(), name, p); tool.CodeOf(err) != tool.CodeInvalidDefinition {
 			t.Errorf("attached %s: %v", name, err)
 		}

@@ -6,9 +6,9 @@ import (
 
 	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/host/internal/roster"
-	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/deadline"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -107,7 +107,7 @@ func refreshing(l roster.Listing) chain.Middleware {
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
 			res, err := next(ctx, call)
-			if err != nil && errors.Is(err, plugin.ErrChanged) {
+			if err != nil && errors.Is(err, pluginrun.ErrChanged) {
 				l.Changed()
 			}
 			return res, err

@@ -17,6 +17,7 @@ import (
 	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/host/internal/roster"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/internal/share"
 	"github.com/toolhost/toolhost/internal/trust"
@@ -128,7 +129,7 @@ func (h *Host) newRoster() (*roster.Roster, error) {
 		return nil, fmt.Errorf("workspace root: %w", err)
 	}
 	out, err := roster.New(roster.Options{
-		Plugin: plugin.Config{
+		Plugin: pluginrun.Config{
 			Root: o.root, OnState: h.events.pluginChanged, Protected: h.Protected, MayWrite: o.mayWrite, HostVersion: Version, Logger: o.logger,
 		},
 		Env:       o.pluginEnv,

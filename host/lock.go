@@ -8,15 +8,15 @@ import (
 
 	"github.com/toolhost/toolhost/host/internal/manifest"
 	"github.com/toolhost/toolhost/host/internal/roster"
-	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/lockfile"
 	"github.com/toolhost/toolhost/internal/need"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/protect"
 	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/internal/trust"
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // Lock is a toolhost.lock, and the plugins that it pins. The file is checked before each
@@ -112,7 +112,7 @@ func (o *operator) setLocks(locks []Lock) {
 }
 
 // lockPins returns the pins of a plugin's directory; empty: those of servers.
-func (o *operator) lockPins(dir string) (plugin.Pins, error) {
+func (o *operator) lockPins(dir string) (pluginrun.Pins, error) {
 	var all allPins
 	for _, f := range o.allLocks() {
 		server := dir == ""
@@ -249,7 +249,7 @@ func (p lockPin) Described(name, sha256 string, about wire.Description) error {
 	return p.refusal(p.lock.Check(name, e))
 }
 
-// Needs implements [plugin.NeedsPins].
+// Needs implements [pluginrun.NeedsPins].
 func (p lockPin) Needs(name string) (*tool.Needs, bool) { return p.lock.Needs(name) }
 
 // refusal adds to an error which lock refuses.
@@ -263,24 +263,24 @@ func (p lockPin) refusal(err error) error {
 }
 
 // allPins are pins that all have to agree.
-type allPins []plugin.Pins
+type allPins []pluginrun.Pins
 
 func (all allPins) Listed(name string) error {
-	return all.each(func(p plugin.Pins) error { return p.Listed(name) })
+	return all.each(func(p pluginrun.Pins) error { return p.Listed(name) })
 }
 
 func (all allPins) Binary(name, sha256 string) error {
-	return all.each(func(p plugin.Pins) error { return p.Binary(name, sha256) })
+	return all.each(func(p pluginrun.Pins) error { return p.Binary(name, sha256) })
 }
 
 func (all allPins) Described(name, sha256 string, about wire.Description) error {
-	return all.each(func(p plugin.Pins) error { return p.Described(name, sha256, about) })
+	return all.each(func(p pluginrun.Pins) error { return p.Described(name, sha256, about) })
 }
 
-// Needs implements [plugin.NeedsPins]: what all of them accept that say so.
+// Needs implements [pluginrun.NeedsPins]: what all of them accept that say so.
 func (all allPins) Needs(name string) (out *tool.Needs, ok bool) {
 	for _, p := range all {
-		if p, is := p.(plugin.NeedsPins); is {
+		if p, is := p.(pluginrun.NeedsPins); is {
 			if n, said := p.Needs(name); said {
 				out, ok = need.Within(out, n), true
 			}
@@ -289,7 +289,7 @@ func (all allPins) Needs(name string) (out *tool.Needs, ok bool) {
 	return out, ok
 }
 
-func (all allPins) each(check func(plugin.Pins) error) error {
+func (all allPins) each(check func(pluginrun.Pins) error) error {
 	for _, p := range all {
 		if err := check(p); err != nil {
 			return err

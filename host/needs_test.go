@@ -12,6 +12,7 @@ import (
 	"github.com/toolhost/toolhost/internal/known"
 	"github.com/toolhost/toolhost/internal/lockfile"
 	"github.com/toolhost/toolhost/internal/need"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -167,11 +168,11 @@ func TestNeedsThatTheOperatorDecides(t *testing.T) {
 	}
 	undeclared := need.Diff{{Was: "nothing", Larger: true}}
 	all := plugin.Sandbox{Read: []string{}, Write: []string{}, Net: []string{}, Exec: []string{}}
-	if got := all.Undecided(undeclared); got != nil {
+	if got := pluginrun.Undecided(all, undeclared); got != nil {
 		t.Errorf("all is decided, and %v is not", got)
 	}
 	all.Exec = nil
-	if got := all.Undecided(undeclared); !reflect.DeepEqual(got, undeclared) {
+	if got := pluginrun.Undecided(all, undeclared); !reflect.DeepEqual(got, undeclared) {
 		t.Errorf("exec is not decided: %v", got)
 	}
 }

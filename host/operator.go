@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/trust"
 )
 
@@ -40,7 +41,7 @@ func (o *operator) settingsOf(c plugin.Candidate) plugin.Settings {
 }
 
 // pinsOf returns the pins of a plugin directory, or of servers if it is empty; nil: all may run.
-func (o *operator) pinsOf(dir string) (plugin.Pins, error) {
+func (o *operator) pinsOf(dir string) (pluginrun.Pins, error) {
 	o.mu.Lock()
 	verified := o.trust
 	o.mu.Unlock()
@@ -65,7 +66,7 @@ func (o *operator) pinsOf(dir string) (plugin.Pins, error) {
 }
 
 // serverPins returns the pins of servers; nil: every server may run.
-func (o *operator) serverPins() (plugin.Pins, error) { return o.pinsOf("") }
+func (o *operator) serverPins() (pluginrun.Pins, error) { return o.pinsOf("") }
 
 // WithPluginSettings sets what the operator decides for single plugins. When a plugin is
 // found, change is called with its name and the settings of all plugins, which are

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -177,7 +178,7 @@ func (h *Host) Sandbox(name string) (plugin.SandboxStatus, bool) { return h.rost
 
 // Journal returns the newest lines of what a plugin wrote, and of what happened to it; nil: no
 // plugin has that name.
-func (h *Host) Journal(name string) *plugin.Journal { return h.roster.Journal(name) }
+func (h *Host) Journal(name string) *pluginrun.Journal { return h.roster.Journal(name) }
 
 // Status is what is to be known of a host's plugins as a whole.
 type Status struct {

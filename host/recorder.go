@@ -5,8 +5,8 @@ import (
 	"sync"
 
 	"github.com/toolhost/toolhost/internal/lockfile"
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // Recorder records which plugins are started and what they say, to make a lock of it or to
@@ -66,7 +66,7 @@ type recording struct {
 
 func (recording) Listed(string) error { return nil }
 
-// Needs implements [plugin.NeedsPins].
+// Needs implements [pluginrun.NeedsPins].
 func (r recording) Needs(name string) (*tool.Needs, bool) {
 	if r.Pinned == nil {
 		return nil, false

@@ -8,9 +8,10 @@ import (
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/pluginpackage"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/remedy"
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // Trust is whose plugins may run. A plugin's file is signed if the plugin directory has
@@ -43,23 +44,23 @@ type signatures struct {
 }
 
 // of returns the pins of a directory; nil: signatures do not count, or it is that of servers.
-func (t Trust) of(dir string, found *verdicts) plugin.Pins {
+func (t Trust) of(dir string, found *verdicts) pluginrun.Pins {
 	if dir == "" || !t.Required && len(t.Publishers) == 0 {
 		return nil
 	}
 	return signatures{t, dir, found}
 }
 
-// Listed implements [plugin.Pins]: the digest of the file has to be known.
+// Listed implements [pluginrun.Pins]: the digest of the file has to be known.
 func (signatures) Listed(string) error { return nil }
 
-// Binary implements [plugin.Pins].
+// Binary implements [pluginrun.Pins].
 func (p signatures) Binary(name, sha256 string) error {
 	_, _, err := p.check(name, sha256)
 	return err
 }
 
-// Described implements [plugin.Pins].
+// Described implements [pluginrun.Pins].
 func (p signatures) Described(name, sha256 string, about wire.Description) error {
 	s, verdict, err := p.check(name, sha256)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 
 	"github.com/toolhost/toolhost/internal/need"
 	"github.com/toolhost/toolhost/internal/protect"
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // Plugin is a plugin with more than a list of tools: a name, a version, configuration or

@@ -21,10 +21,10 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/toolhost/toolhost/internal/test/require"
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/tooltest"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // The test binary is its own plugin, of the kind that this variable names.

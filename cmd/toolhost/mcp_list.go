@@ -11,6 +11,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/servers"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 )
 
 func newMCPListCommand(s *session.Session) *cobra.Command {
@@ -47,7 +48,7 @@ func serversOf(s *session.Session, b session.Backend) []server {
 	}
 	out := []server{}
 	for _, status := range b.Plugins() {
-		if status.Kind != plugin.KindMCP {
+		if status.Kind != pluginrun.KindMCP {
 			continue
 		}
 		one := server{Status: status}
@@ -83,7 +84,7 @@ func listServers(ctx context.Context, s *session.Session) error {
 func serverNames(_ context.Context, b session.Backend) []string {
 	var out []string
 	for _, status := range b.Plugins() {
-		if status.Kind == plugin.KindMCP {
+		if status.Kind == pluginrun.KindMCP {
 			out = append(out, status.Name+"\t"+string(status.State))
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/ident"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/internal/suggest"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -113,7 +114,7 @@ func absentPlugin(b session.Backend, name string) error {
 			return exit.With(exit.Unavailable, tool.Errorf(tool.CodeUnavailable,
 				"Unknown tool: %s (unless it is one of a plugin that is not available: %s)",
 				output.Shorten(sanitize.Text(name), ident.MaxTool), output.FirstLine(p.Reason)).Of(name, p.Name).
-				Because(tool.ErrNotFound).Fix(plugin.TryAgainHint(p.Name)))
+				Because(tool.ErrNotFound).Fix(pluginrun.TryAgainHint(p.Name)))
 		}
 	}
 	return nil

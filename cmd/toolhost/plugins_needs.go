@@ -11,6 +11,7 @@ import (
 	"github.com/toolhost/toolhost/internal/known"
 	"github.com/toolhost/toolhost/internal/lockfile"
 	"github.com/toolhost/toolhost/internal/need"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -75,7 +76,7 @@ func acceptChanged(s *session.Session, plugins []plugin.Status, now *lockfile.Lo
 			continue
 		}
 		key := known.At(p.Path, p.Name)
-		if one, ok := set.Get(p.Name); ok && p.Kind == plugin.KindMCP {
+		if one, ok := set.Get(p.Name); ok && p.Kind == pluginrun.KindMCP {
 			key = one.Record()
 		}
 		if err := book.Decide(func(all known.Records) { give(all, key, p.Changed) }); err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/toolhost/toolhost/internal/grant"
 	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/internal/need"
+	"github.com/toolhost/toolhost/internal/observe"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -96,7 +97,7 @@ func (c *traceCommand) run(cmd *cobra.Command, name string, call []string) (err 
 			return err
 		}
 	}
-	trace := plugin.NewTrace()
+	trace := observe.New()
 	out, err := c.trace(cmd.Context(), &session.Traced{Name: name, By: trace}, r)
 	if out == nil {
 		return err

@@ -12,13 +12,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/host/internal/mcpwire"
-	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/mcpmeta"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-var _ plugin.Own = (*Upstream)(nil)
+var _ pluginrun.Own = (*Upstream)(nil)
 
 // ownTool is one of the host's own tools.
 type ownTool struct {
@@ -111,10 +111,10 @@ func (u *Upstream) own(name string) mcpwire.Own {
 	return mcpwire.Own(theirs)
 }
 
-// IsOwn implements [plugin.Own].
+// IsOwn implements [pluginrun.Own].
 func (u *Upstream) IsOwn(name string) bool { return u.own(name) != "" }
 
-// IsDangerous implements [plugin.Own]: what is read or followed is dangerous, unless the server has
+// IsDangerous implements [pluginrun.Own]: what is read or followed is dangerous, unless the server has
 // listed it, or named it to the session.
 func (u *Upstream) IsDangerous(ctx context.Context, call tool.Call) bool {
 	own := u.own(call.Name)

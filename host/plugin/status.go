@@ -32,7 +32,7 @@ const (
 type Status struct {
 	Name    string `json:"name"`
 	Path    string `json:"path"`           // of its file; of a server, a command or a URL
-	Kind    string `json:"kind,omitempty"` // such as [KindMCP]; empty: it is a plugin's file
+	Kind    string `json:"kind,omitempty"` // such as mcp; empty: it is a plugin's file
 	State   State  `json:"state"`
 	Reason  string `json:"reason,omitempty"` // why it is refused or degraded, or how the last run ended
 	PID     int    `json:"pid,omitempty"`
@@ -142,9 +142,6 @@ func (s Signature) String() string {
 	}
 	return "no"
 }
-
-// KeptBinaries is how many binaries of a plugin are kept.
-const KeptBinaries = 3
 
 // KeptBinary is a copy of a binary that served.
 type KeptBinary struct {

@@ -12,6 +12,7 @@ import (
 	"github.com/toolhost/toolhost/host/internal/manifest"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -29,7 +30,7 @@ type member struct {
 	publishing sync.Mutex
 	facts      // guarded by Roster.mu
 
-	journal plugin.Journal // of all its sources
+	journal pluginrun.Journal // of all its sources
 }
 
 // facts are what is known of a member at one moment.
@@ -168,7 +169,7 @@ func (m *member) tell(e plugin.Event, what string, args ...any) {
 		value := sanitize.Line(fmt.Sprint(args[i+1]), 100)
 		args[i+1], text = value, text+fmt.Sprintf(" %v=%s", args[i], value)
 	}
-	m.roster.log.Info(what, append([]any{plugin.EventKey, string(e), "plugin", m.owner}, args...)...)
+	m.roster.log.Info(what, append([]any{pluginrun.EventKey, string(e), "plugin", m.owner}, args...)...)
 	m.journal.Tell(hclog.Info, text)
 }
 
@@ -186,7 +187,7 @@ func (m *member) compile(ctx context.Context, s *source, said listing) (Set, err
 		return set, err
 	}
 	// Compiling may take as long as a start.
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(max(s.settings.StartTimeout, 0), plugin.DefaultStartTimeout))
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(max(s.settings.StartTimeout, 0), pluginrun.DefaultStartTimeout))
 	defer cancel()
 	entries, bad := m.roster.registry.Compile(ctx, l)
 	if entries == nil {

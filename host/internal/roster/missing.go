@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -99,7 +100,7 @@ func (m *member) whyAbsent() *tool.Error {
 	}
 	status, _ := now.status(m.owner)
 	e := tool.Errorf(tool.CodeUnavailable, "plugin %s is refused: %s", m.owner, status.Reason).
-		Of("", m.owner).At(callstage.Start).NeverSent().Fix(plugin.TryAgainHint(m.owner))
+		Of("", m.owner).At(callstage.Start).NeverSent().Fix(pluginrun.TryAgainHint(m.owner))
 	if strings.HasPrefix(status.Reason, "plugin "+m.owner+" ") {
 		e.Message = status.Reason
 	}

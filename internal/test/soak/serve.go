@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // The tools of each plugin, behind its name and a dot. Both ask for retries; only

@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/need"
+	"github.com/toolhost/toolhost/internal/observe"
 	"github.com/toolhost/toolhost/internal/sandbox"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -23,7 +24,7 @@ func traced(t *testing.T, work func(t *testing.T, p *place)) (*tool.Needs, []str
 	if f := require.Must(sandbox.Detect())(t); !f.Stage || !f.Notify {
 		t.Skip("this system does not tell what a process uses")
 	}
-	trace := plugin.NewTrace()
+	trace := observe.New()
 	p := open(t, worker, nil, plugin.Settings{Trace: trace})
 	work(t, p)
 	require.NoError(t, p.plugin.Close(t.Context()))

@@ -24,8 +24,8 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/fleet"
-	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -127,7 +127,7 @@ func (s *service) Record(audit.Record, error) {}
 
 func (s *service) Stop() time.Duration { return time.Second }
 
-func (s *service) Journal(string) *plugin.Journal { return nil }
+func (s *service) Journal(string) *pluginrun.Journal { return nil }
 
 func (s *service) Numbers() http.Handler { return http.NotFoundHandler() }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/toolhost/toolhost/host/mcpserver"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -115,7 +116,7 @@ func (d *daemon) Stop() time.Duration {
 }
 
 // Journal implements [control.Service].
-func (d *daemon) Journal(name string) *plugin.Journal { return d.local.Host.Journal(name) }
+func (d *daemon) Journal(name string) *pluginrun.Journal { return d.local.Host.Journal(name) }
 
 // Record implements [control.Service].
 func (d *daemon) Record(r audit.Record, outcome error) {

@@ -13,6 +13,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -131,7 +132,7 @@ func (d *daemon) rehearse(ctx context.Context, before, after *inEffect, why sess
 	for _, p := range d.local.Host.Plugins() {
 		settings := after.loaded.Plugins(p.Name)
 		held := why == session.ByChange && p.Held != ""
-		if !held && settings.Enabled && !settings.SameProcess(before.loaded.Plugins(p.Name)) {
+		if !held && settings.Enabled && !pluginrun.SameProcess(settings, before.loaded.Plugins(p.Name)) {
 			affected[p.Name] = true
 		}
 	}
