@@ -16,13 +16,13 @@ PLUGINS := $(notdir $(patsubst %/main.go,%,$(wildcard plugins/*/main.go)))
 
 # The packages whose own goroutines are the point: their tests look for races. Those of others do, too,
 # with `.ci/long`, which also runs what -short leaves out.
-RACED := ./host ./host/plugin ./host/internal/roster ./host/internal/chain ./host/fleet ./host/fleet/internal/link \
-	./host/fleet/durable ./host/mcpserver ./host/mcpclient ./host/task ./host/audit ./pluginsdk/wire ./cmd/toolhost/internal/control \
+RACED := ./host ./internal/pluginrun ./host/internal/roster ./host/internal/chain ./host/fleet ./host/fleet/internal/link \
+	./internal/durable ./host/mcpserver ./host/mcpclient ./host/task ./host/audit ./internal/wire ./cmd/toolhost/internal/control \
 	./cmd/toolhost/internal/approval ./internal/egress
 
 # Their tests whose subject is another process, or the system: the race detector would see little, and take minutes.
 OUTSIDE := Hostile|Stress|OnCarriers|Shortage|DescriptorsInFlight|NamespacesUsedUp|FailingStep|FewDescriptors
-ATTACKED := ./host ./host/plugin
+ATTACKED := ./host ./internal/pluginrun
 
 # The packages of stages. Sandboxes are tested where what makes them has changed; the others have tests for each
 # day, too, which nothing runs if the stage is one of STAGES, which .ci/test sets.
@@ -136,7 +136,7 @@ simulate-fleet: ## one host in a simulated fleet: HOSTS (1000) with TOOLS (100) 
 		-sim.duration=$(or $(DURATION),10s) -sim.down=5s -sim.patience=5m $(FLAGS)
 
 microbench: ## what the parts cost
-	go test -run '^$$' -bench . -benchmem ./host ./host/audit ./internal/schema ./pluginsdk/wire
+	go test -run '^$$' -bench . -benchmem ./host ./host/audit ./internal/schema ./internal/wire
 
 release: ## archives of command and plugins for each platform, and their checksums, into dist/
 	go run ./internal/release

@@ -100,7 +100,7 @@ func worst(r *results) float64 {
 // finds nothing used up by the one before.
 func (b *bench) measureNeighbour(ctx context.Context, a attack) error {
 	h, err := openHost(ctx, plugin.Socket, filepath.Join(b.dir, attackDir(a)),
-		host.WithRestartPolicy(plugin.RestartPolicy{}), // the default
+		host.WithDefaults(func(all *plugin.Settings) { all.Restart = plugin.RestartPolicy{} }), // the default
 		host.WithPluginSettings(func(name string, s *plugin.Settings) {
 			if name == a.name {
 				s.Sandbox = a.sandbox

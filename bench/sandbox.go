@@ -47,7 +47,9 @@ func sandbox() measurement {
 				if err != nil {
 					return err
 				}
-				if hosts[name], err = openHost(ctx, plugin.Socket, dir, host.WithRoot(root), host.WithSandbox(s)); err != nil {
+				if hosts[name], err = openHost(ctx, plugin.Socket, dir, host.WithRoot(root), host.WithDefaults(func(all *plugin.Settings) {
+					all.Sandbox = s
+				})); err != nil {
 					return err
 				}
 				b.cleanup(hosts[name].end)

@@ -49,7 +49,9 @@ func upgrade() measurement {
 			if dir, err = b.plugins("upgraded", "hosted", "bench"); err != nil {
 				return err
 			}
-			if h, err = openHost(ctx, plugin.Stream, dir, host.WithMaxRetries(0)); err != nil {
+			if h, err = openHost(ctx, plugin.Stream, dir, host.WithDefaults(func(all *plugin.Settings) {
+				all.Limits.MaxRetries = 0
+			})); err != nil {
 				return err
 			}
 			b.cleanup(h.end)

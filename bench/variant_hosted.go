@@ -45,8 +45,10 @@ type embedded struct {
 // openHost loads a directory of plugins. Options of its own come last, and win.
 func openHost(ctx context.Context, c plugin.Carrier, dir string, own ...host.Option) (*embedded, error) {
 	made, err := host.New(append([]host.Option{
-		host.WithCarrier(c), host.WithAudit(audit.Discard),
-		host.WithRestartPolicy(plugin.RestartPolicy{Free: -1}), // recovery kills it again and again
+		host.WithDefaults(func(all *plugin.Settings) { all.Carrier = c }), host.WithAudit(audit.Discard),
+		host.WithDefaults(func(all *plugin.Settings) {
+			all.Restart = plugin.RestartPolicy{Free: -1}
+		}), // recovery kills it again and again
 	}, own...)...)
 	if err != nil {
 		return nil, err

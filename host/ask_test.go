@@ -101,7 +101,7 @@ func TestAskSaysWho(t *testing.T) {
 // Questions that a person must not get.
 func TestAskRefused(t *testing.T) {
 	t.Parallel()
-	h := newHost(t, host.WithDefaults(func(s *plugin.Settings) { s.Limits.Questions = 2 }))
+	h := newHost(t, host.WithDefaults(func(all *plugin.Settings) { all.Limits.Questions = 2 }))
 	var q tool.Question
 	again := echo("t.ask")
 	again.Handler = func(ctx context.Context, _ tool.Call) (res tool.Result, err error) {
@@ -143,7 +143,10 @@ func TestAskRefused(t *testing.T) {
 func TestAskGivesSlotBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := newHost(t, host.WithConcurrency(1, 1), host.WithCallTimeout(10*time.Second))
+		h := newHost(t, host.WithDefaults(func(all *plugin.Settings) {
+			all.Limits.Running, all.Limits.Waiting = 1, 1
+			all.CallTimeout = 10 * time.Second
+		}))
 		require.NoError(t, h.Register(asking("t.ask")))
 		var running atomic.Int32
 		slow := echo("t.slow")
@@ -192,7 +195,10 @@ func TestAskGivesSlotBack(t *testing.T) {
 func TestAskWaitsForSlotInVain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := newHost(t, host.WithConcurrency(1, 1), host.WithCallTimeout(10*time.Second))
+		h := newHost(t, host.WithDefaults(func(all *plugin.Settings) {
+			all.Limits.Running, all.Limits.Waiting = 1, 1
+			all.CallTimeout = 10 * time.Second
+		}))
 		require.NoError(t, h.Register(asking("t.ask")))
 		slow := echo("t.slow", func(d *tool.Definition) { d.Timeout = tool.Duration(time.Hour) })
 		slow.Handler = func(ctx context.Context, _ tool.Call) (tool.Result, error) {
@@ -268,7 +274,11 @@ func TestPluginAsks(t *testing.T) {
 		t.Run(string(carrier), func(t *testing.T) {
 			t.Parallel()
 			const limit = 3 * time.Second // twenty times what a call takes on a busy machine
-			h := newHost(t, host.WithCarrier(carrier), host.WithCallTimeout(limit), host.WithIdleTimeout(limit))
+			h := newHost(t, host.WithDefaults(func(all *plugin.Settings) {
+				all.Carrier = carrier
+				all.CallTimeout = limit
+				all.IdleTimeout = limit
+			}))
 			require.Must(h.Load(t.Context(), dir))(t)
 			pid := h.Plugins()[0].PID
 			asked := tool.Question{}

@@ -15,6 +15,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -256,7 +257,7 @@ func TestChangedDefinitionIsNotRun(t *testing.T) {
 
 	out, _, err := h.Session().CallWith(t.Context(), tool.Call{Name: "out.do"}, host.CallOptions{})
 	var e *tool.Error
-	if !errors.As(err, &e) || e.Code != tool.CodeUnavailable || !e.Unsent || e.Plugin != "outside" || !errors.Is(err, plugin.ErrChanged) || !strings.Contains(out.Content, "changed its definitions") {
+	if !errors.As(err, &e) || e.Code != tool.CodeUnavailable || !e.Unsent || e.Plugin != "outside" || !errors.Is(err, pluginrun.ErrChanged) || !strings.Contains(out.Content, "changed its definitions") {
 		t.Errorf("the first call: %+v, %v", out, err)
 	}
 	// At once, and for the next process too.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/tooltest"
@@ -61,10 +62,10 @@ func TestOrderOfRefusals(t *testing.T) {
 		stage   string
 		text    string
 	}{
-		{"unknown", nobody, "guardet", `{"bad":1}`, tool.CodeNotFound, tool.StageResolve, "Unknown tool: guardet (did you mean guarded?)"},
-		{"invalid", nobody, "guarded", `{"bad":1}`, tool.CodeInvalidArguments, tool.StageValidate, "Invalid tool call: unexpected argument: bad"},
-		{"denied", nobody, "guarded", `{}`, tool.CodePermissionDenied, tool.StageAuthorize, "Permission denied for tool: guarded"},
-		{"no approver", writer, "guarded", `{}`, tool.CodeApprovalRequired, tool.StageApprove, "approval"},
+		{"unknown", nobody, "guardet", `{"bad":1}`, tool.CodeNotFound, callstage.Resolve, "Unknown tool: guardet (did you mean guarded?)"},
+		{"invalid", nobody, "guarded", `{"bad":1}`, tool.CodeInvalidArguments, callstage.Validate, "Invalid tool call: unexpected argument: bad"},
+		{"denied", nobody, "guarded", `{}`, tool.CodePermissionDenied, callstage.Authorize, "Permission denied for tool: guarded"},
+		{"no approver", writer, "guarded", `{}`, tool.CodeApprovalRequired, callstage.Approve, "approval"},
 	} {
 		_, err := c.session.Execute(t.Context(), tool.Call{Name: c.tool, Arguments: []byte(c.args)})
 		var e *tool.Error

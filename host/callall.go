@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/callctx"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -19,7 +20,7 @@ const maxSideBySide = 64
 // approval, waits for those before it, and those after it wait for it.
 func (s *Session) CallAll(ctx context.Context, calls []tool.Call) []Outcome {
 	out := make([]Outcome, len(calls))
-	if tool.DeltasFrom(ctx) != nil { // which do not say of which call they are
+	if callctx.Get[func(tool.Delta)](ctx, callctx.Deltas{}) != nil { // which do not say of which call they are
 		ctx = tool.WithDeltas(ctx, nil)
 	}
 	if s.approver != nil {

@@ -47,10 +47,6 @@ func WithCaller(c Caller) SessionOption {
 // maxOrigin bounds [Caller.Account], [Caller.Via] and [Caller.Client], in bytes.
 const maxOrigin = 128
 
-// WithRates counts calls for rate limits in a file, together with other hosts that use it, one
-// after another or at the same time. Default: in memory, until the host ends.
-func WithRates(path string) Option { return func(o *options) { o.rates = path } }
-
 // settle makes what the steps of a call see of the session. Its options are set.
 func (s *Session) settle() {
 	c := s.caller

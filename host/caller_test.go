@@ -49,7 +49,7 @@ func TestRateOfCaller(t *testing.T) {
 	if n := called(t, h, 2, "x", ann); n != 2 {
 		t.Errorf("%d of ann's first 2 calls passed", n)
 	}
-	require.NoError(t, h.SetOverrides(map[string]host.Override{"x": {Safety: tool.Cautious}}))
+	require.NoError(t, h.Reconfigure(host.WithOverrides(map[string]host.Override{"x": {Safety: tool.Cautious}})))
 	if n := called(t, h, 18, "x", ann); n != 1 {
 		t.Errorf("%d of ann's other calls passed, want 1", n)
 	}
@@ -65,10 +65,11 @@ func TestRateOfCaller(t *testing.T) {
 // that cannot be used refuses the calls of limited tools.
 func TestRatesInFile(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "state", "rates.json")
+	state := filepath.Join(t.TempDir(), "state")
+	path := filepath.Join(state, "rates.json")
 	var hosts []*host.Host
 	for range 2 {
-		h := newHost(t, host.WithRates(path))
+		h := newHost(t, host.WithState(state))
 		for _, x := range []tool.Tool{limited("x", 3), limited("y", 30), echo("free")} {
 			require.NoError(t, h.Register(x))
 		}
@@ -118,8 +119,9 @@ func TestRatesInFile(t *testing.T) {
 // A limit that no number of processes reaches costs no file.
 func TestRatesBeyondReach(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "rates.json")
-	h := newHost(t, host.WithRates(path))
+	state := t.TempDir()
+	path := filepath.Join(state, "rates.json")
+	h := newHost(t, host.WithState(state))
 	x := limited("x", 1)
 	x.RateLimit = &tool.RateLimit{Calls: 2_000_000, Period: tool.Duration(time.Second)}
 	require.NoError(t, h.Register(x))

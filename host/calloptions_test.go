@@ -136,7 +136,7 @@ func TestToolIsToldIdempotencyKey(t *testing.T) {
 	if runs != 6 {
 		t.Errorf("it ran %d times", runs)
 	}
-	for _, bad := range []string{strings.Repeat("k", tool.MaxIdempotencyKey+1), "\xff"} {
+	for _, bad := range []string{strings.Repeat("k", 256+1), "\xff"} {
 		call.IdempotencyKey = bad
 		if _, err := s.Execute(t.Context(), call); tool.CodeOf(err) != tool.CodeInvalidArguments {
 			t.Errorf("the key %.10q: %v", bad, err)
@@ -163,7 +163,7 @@ func TestOutcomeHasBlocksAndNames(t *testing.T) {
 	if out.Name != "screen_shot" || out.Metadata.Tool != "screen.shot" {
 		t.Errorf("called %q, which is %q", out.Name, out.Metadata.Tool)
 	}
-	if want := (tool.Blocks{tool.TextContent{Text: "Here."}, picture}); !reflect.DeepEqual(out.Blocks, want) {
+	if want := ([]tool.Content{tool.TextContent{Text: "Here."}, picture}); !reflect.DeepEqual([]tool.Content(out.Blocks), want) {
 		t.Errorf("blocks %v", out.Blocks)
 	}
 	var again host.Outcome

@@ -143,7 +143,7 @@ func TestCatalogueLevelsNest(t *testing.T) {
 	t.Parallel()
 	h := catalogueHost(t)
 	var below []string
-	for level := tool.Safe; level.Valid(); level++ {
+	for level := tool.Safe; level <= tool.Dangerous; level++ {
 		names := toolNames(h.Tools(host.Filter{MaxSafety: level}))
 		for _, name := range below {
 			if !slices.Contains(names, name) {

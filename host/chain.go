@@ -9,6 +9,9 @@ import (
 
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/internal/chain"
+	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/ident"
+	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/internal/suggest"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -81,7 +84,7 @@ func (c *compiler) byHarm(e *compiled, run tool.Handler) tool.Handler {
 			if v := visitOf(t); v != nil && !v.session.Sees(&def) {
 				t.Decision = audit.Denied
 				return tool.Result{}, tool.Errorf(tool.CodePermissionDenied, "Permission denied for tool: %s", call.Name).
-					Of(call.Name, e.owner).At(tool.StageAuthorize).NeverSent().
+					Of(call.Name, e.owner).At(callstage.Authorize).NeverSent().
 					Try("the server does not list this, and what it does not list is dangerous; do what you can without it").
 					Fix("the caller's tools do not allow dangerous calls of " + e.def.Name)
 			}
@@ -161,7 +164,7 @@ func (h *Host) find(ctx context.Context, name string, by *visit) (*compiled, err
 	}
 	if h.closed.Load() {
 		return nil, tool.Errorf(tool.CodeUnavailable, "the host is closed, so tool %s cannot run", name).
-			Of(name, e.owner).At(tool.StageResolve).NeverSent().Fix("make a new host")
+			Of(name, e.owner).At(callstage.Resolve).NeverSent().Fix("make a new host")
 	}
 	made, err := e.compiled()
 	if err != nil {
@@ -191,9 +194,9 @@ func (h *Host) unknown(name string) error {
 	e.Hint = didYouMean(suggest.Nearest(name, aliases, nearest))
 	switch e.OperatorHint = didYouMean(suggest.Nearest(name, names, nearest)); {
 	case len(listed) == 0:
-		e.OperatorHint = "no tools are loaded: see toolhost plugins, and in a fleet toolhost fleet"
+		e.OperatorHint = remedy.NoTools.String()
 	case e.OperatorHint == "" && e.Hint == "":
-		e.OperatorHint = "see toolhost tools for the names"
+		e.OperatorHint = remedy.ListTools.String()
 	}
 	return e
 }
@@ -216,7 +219,7 @@ func (h *Host) missing(name string, why *tool.Error, certain bool) error {
 		return h.unknown(name)
 	}
 	out := *why
-	out.Tool, out.Stage, out.Unsent, out.Err = name, tool.StageResolve, true, why
+	out.Tool, out.Stage, out.Unsent, out.Err = name, callstage.Resolve, true, why
 	out.Message = fmt.Sprintf("tool %s is not available: %s", shorten(name), why.Message)
 	if !certain {
 		out.Err = fmt.Errorf("%w: %w", tool.ErrNotFound, why)
@@ -228,13 +231,13 @@ func (h *Host) missing(name string, why *tool.Error, certain bool) error {
 
 func unknownError(name, hint string) *tool.Error {
 	return tool.Errorf(tool.CodeNotFound, "Unknown tool: %s", shorten(name)).
-		Of(name, "").At(tool.StageResolve).NeverSent().Because(tool.ErrNotFound).Try(hint)
+		Of(name, "").At(callstage.Resolve).NeverSent().Because(tool.ErrNotFound).Try(hint)
 }
 
 // shorten makes a name that a model made up fit to be shown.
 func shorten(name string) string {
-	if q := strconv.Quote(name); len(q) != len(name)+2 || len(name) > tool.MaxNameLength {
-		return q[:min(len(q), tool.MaxNameLength)]
+	if q := strconv.Quote(name); len(q) != len(name)+2 || len(name) > ident.MaxTool {
+		return q[:min(len(q), ident.MaxTool)]
 	}
 	return name
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/toolhost/toolhost/host/internal/roster"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/schema"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -90,7 +91,7 @@ func (c *compiler) Compile(ctx context.Context, l roster.Listing) ([]roster.Entr
 	if twice := repeated(l.Definitions); twice != "" {
 		return nil, tool.Errorf(tool.CodeInvalidDefinition,
 			"plugin %s defines tool %.128q twice, so none of its tools are used", l.Owner, twice).
-			Of(shorten(twice), l.Owner).At(tool.StageRegister).Try("report this to the plugin's author")
+			Of(shorten(twice), l.Owner).At(callstage.Register).Try("report this to the plugin's author")
 	}
 	var faults []error
 	entries := make([]roster.Entry, 0, len(l.Definitions))
@@ -187,7 +188,7 @@ func (c *compiler) compileListed(l roster.Listing, from *origin, d *tool.Definit
 func leftOut(owner string, rest []*tool.Definition, code tool.Code, why string) error {
 	return tool.Errorf(code,
 		"%s: %d tools from %.128q on are refused: %s", ownerName(owner), len(rest), rest[0].Name, why).
-		Of(shorten(rest[0].Name), owner).At(tool.StageRegister).Try("serve fewer tools, or smaller schemas")
+		Of(shorten(rest[0].Name), owner).At(callstage.Register).Try("serve fewer tools, or smaller schemas")
 }
 
 // entryOf makes an entry of a tool that the embedder registers.
@@ -239,7 +240,7 @@ func (c *compiler) check(from *origin, d *tool.Definition) (*entry, error) {
 	}
 	if reserved[e.def.Name] {
 		return nil, tool.Errorf(tool.CodeAlreadyExists, "%w: %s is the host's own", tool.ErrAlreadyExists, e.def.Name).
-			Of(e.def.Name, from.owner).At(tool.StageRegister).Fix("rename it under tools in the configuration")
+			Of(e.def.Name, from.owner).At(callstage.Register).Fix("rename it under tools in the configuration")
 	}
 	return e, nil
 }
@@ -291,7 +292,7 @@ func (c *compiler) recompile(e *entry) (*entry, error) { return c.check(e.origin
 
 func badTool(owner, name, format string, args ...any) error {
 	return tool.Errorf(tool.CodeInvalidDefinition, "tool %q: "+format, append([]any{name}, args...)...).
-		Of(name, owner).At(tool.StageRegister).Fix("correct the tool's definition")
+		Of(name, owner).At(callstage.Register).Fix("correct the tool's definition")
 }
 
 func signOwner(err error, owner string) error {

@@ -25,7 +25,7 @@ func TestLockInTheRootWaits(t *testing.T) {
 			plugintest.Deploy(t, dir, "versioned", "1")
 			path := filepath.Join(root, "toolhost.lock")
 			pinAll(t, dir, path)
-			opts := append(remembered(), host.WithRoot(root), host.WithLockFile(path))
+			opts := append(remembered(), host.WithRoot(root), host.WithLocks(host.Lock{File: path}))
 			h := newHost(t, opts...)
 			require.Must(h.Load(t.Context(), dir))(t)
 
@@ -48,20 +48,20 @@ func TestLockInTheRootWaits(t *testing.T) {
 			waits("pinned is", h.Sync(t.Context(), dir)) // by the lock that was read before
 			serves("1")
 			waiting := h.WaitingLocks()
-			if len(waiting) != 1 || waiting[0].File != path || len(waiting[0].InForce) == 0 || len(h.Faults()) != 1 {
-				t.Fatalf("%+v wait, and the faults are %v", waiting, h.Faults())
+			if len(waiting) != 1 || waiting[0].File != path || len(waiting[0].InForce) == 0 || len(h.Status().Faults) != 1 {
+				t.Fatalf("%+v wait, and the faults are %v", waiting, h.Status().Faults)
 			}
-			waits("toolhost trust "+path, h.Faults()[0])
+			waits("Host.TrustLock for "+path, h.Status().Faults[0])
 			_, err := newHost(t, opts...).Load(t.Context(), dir)
 			waits(path+" is not in effect as it is now", err)
 
-			h.SetLocks(host.Lock{File: path}) // which is not a word for its content
+			require.NoError(t, h.Reconfigure(host.WithLocks(host.Lock{File: path}))) // which is not a word for its content
 			waits("pinned is", h.Sync(t.Context(), dir))
 			require.NoError(t, h.TrustLock(path, waiting[0].SHA256))
 			require.NoError(t, h.Sync(t.Context(), dir))
 			serves("2")
-			if len(h.WaitingLocks()) != 0 || len(h.Faults()) != 0 {
-				t.Errorf("%+v wait, and the faults are %v", h.WaitingLocks(), h.Faults())
+			if len(h.WaitingLocks()) != 0 || len(h.Status().Faults) != 0 {
+				t.Errorf("%+v wait, and the faults are %v", h.WaitingLocks(), h.Status().Faults)
 			}
 			require.Must(newHost(t, opts...).Load(t.Context(), dir))(t)
 		})
@@ -75,13 +75,13 @@ func TestLockThatWasFound(t *testing.T) {
 	path := filepath.Join(root, "toolhost.lock")
 	pinAll(t, dir, path)
 	_, err := newHost(t, host.WithRoot(root), host.WithLocks(host.Lock{File: path, Found: true})).Load(t.Context(), dir)
-	if err == nil || !strings.Contains(err.Error(), "toolhost trust "+path) {
+	if err == nil || !strings.Contains(err.Error(), "Host.TrustLock for "+path) {
 		t.Errorf("%v", err)
 	}
 	require.Must(newHost(t, host.WithRoot(t.TempDir()), host.WithLocks(host.Lock{File: path, Found: true})).Load(t.Context(), dir))(t)
 	damaged := filepath.Join(t.TempDir(), "trusted")
 	require.NoError(t, os.WriteFile(damaged, []byte("{"), 0o600))
-	_, err = newHost(t, host.WithRoot(root), host.WithLockFile(path), host.WithTrusted(damaged)).Load(t.Context(), dir)
+	_, err = newHost(t, host.WithRoot(root), host.WithLocks(host.Lock{File: path}), host.WithTrusted(damaged)).Load(t.Context(), dir)
 	if err == nil || !strings.Contains(err.Error(), damaged) {
 		t.Errorf("%v", err)
 	}

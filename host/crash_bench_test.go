@@ -18,8 +18,10 @@ import (
 func loaded(b *testing.B, mode plugintest.Mode) *host.Host {
 	b.Helper()
 	dir := plugintest.Dir(b, mode)
-	h := require.Must(host.New(host.WithRoot(b.TempDir()), host.WithStartTimeout(ceiling),
-		host.WithRestartPolicy(plugin.RestartPolicy{Free: -1})))(b)
+	h := require.Must(host.New(host.WithRoot(b.TempDir()), host.WithDefaults(func(all *plugin.Settings) {
+		all.StartTimeout = ceiling
+		all.Restart = plugin.RestartPolicy{Free: -1}
+	})))(b)
 	b.Cleanup(func() { _ = h.Close(context.Background()) })
 	require.Must(h.Load(b.Context(), dir))(b)
 	return h

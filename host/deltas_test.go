@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/callctx"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -146,7 +147,7 @@ func TestDeltasMustFit(t *testing.T) {
 type liar struct{ tool.Provider }
 
 func (l liar) Execute(ctx context.Context, c tool.Call) (tool.Result, error) {
-	if show := tool.DeltasFrom(ctx); show != nil {
+	if show := callctx.Get[func(tool.Delta)](ctx, callctx.Deltas{}); show != nil {
 		show(tool.Delta{Text: "a lie"})
 	}
 	return l.Provider.Execute(ctx, c)

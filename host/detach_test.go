@@ -13,6 +13,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -152,7 +153,9 @@ func TestDetachPlugin(t *testing.T) {
 // A long list of calls does not refuse itself, and asks one question at a time.
 func TestCallAllIsBounded(t *testing.T) {
 	t.Parallel()
-	h := newHost(t, host.WithConcurrency(2, 1), host.WithOverrides(map[string]host.Override{"asked": {Approval: policy.Ask}}))
+	h := newHost(t, host.WithDefaults(func(all *plugin.Settings) {
+		all.Limits.Running, all.Limits.Waiting = 2, 1
+	}), host.WithOverrides(map[string]host.Override{"asked": {Approval: policy.Ask}}))
 	var running, asking atomic.Int32
 	busy := echo("busy")
 	busy.Handler = func(context.Context, tool.Call) (tool.Result, error) {
@@ -198,21 +201,21 @@ func TestNil(t *testing.T) {
 	t.Parallel()
 	for name, opt := range map[string]host.Option{
 		"option": nil, "logger": host.WithLogger(nil), "slog": host.WithLogHandler(nil),
-		"pins": host.WithPins(nil), "middleware": host.WithMiddleware(nil), "defaults": host.WithDefaults(nil),
+		"middleware": host.WithMiddleware(nil), "defaults": host.WithDefaults(nil),
 	} {
 		if _, err := host.New(host.WithRoot(t.TempDir()), opt); tool.CodeOf(err) != tool.CodeInvalidArguments {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	h := newHost(t, host.WithAudit(nil), host.WithRecorder(nil), host.WithHold(nil), host.WithPluginSettings(nil),
+	h := newHost(t, host.WithAudit(nil), host.WithRecorder(nil), host.WithDisabled(nil), host.WithPluginSettings(nil),
 		host.WithHooks(policy.Hooks{}), host.WithOverrides(nil), host.WithPluginEnv(), host.WithLocks())
-	h.SetHold(nil)
-	h.SetPluginSettings(nil)
-	if err := h.SetOverrides(nil); err != nil {
+	require.NoError(t, h.Reconfigure(host.WithDisabled(nil)))
+	require.NoError(t, h.Reconfigure(host.WithPluginSettings(nil)))
+	if err := h.Reconfigure(host.WithOverrides(nil)); err != nil {
 		t.Error(err)
 	}
 	var none *host.Host
-	for name, p := range map[string]tool.Provider{"nil": nil, "host": none, "session": (*host.Session)(nil), "plugin": (*plugin.Plugin)(nil)} {
+	for name, p := range map[string]tool.Provider{"nil": nil, "host": none, "session": (*host.Session)(nil), "plugin": (*pluginrun.Plugin)(nil)} {
 		if _, err := h.Attach(t.Context(), name, p); tool.CodeOf(err) != tool.CodeInvalidDefinition {
 			t.Errorf("attached %s: %v", name, err)
 		}

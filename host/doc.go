@@ -1,16 +1,21 @@
 // Package host is a registry of tools, and the chain of steps that a call of one passes.
 //
-// Start with [New]. [Host.Load] runs the plugin binaries of a directory,
-// [Host.Attach] adds any other tool.Provider, [Host.Register] a function.
-// [Host.Session] makes a caller with grants; its Execute returns a result or an
-// error, its Call an [Outcome] that a model can be shown:
-//
 //	h, err := host.New(host.WithRoot("."))
-//	...
-//	defer h.Close(ctx)
-//	_, err = h.Load(ctx, "plugins")
+//	if err != nil {
+//		return err
+//	}
+//	defer func() { _ = h.Close(ctx) }()
+//	if _, err := h.Load(ctx, "plugins"); err != nil {
+//		log.Print(err) // plugins that could not be used; the others work
+//	}
 //	s := h.Session(host.WithGrants(tool.FSRead))
-//	outcome := s.Call(ctx, tool.Call{Name: "fs.read", Arguments: []byte(`{"path": "README.md"}`)})
+//	fmt.Println(s.Call(ctx, tool.Call{Name: "fs.read", Arguments: []byte(`{"path": "README.md"}`)}).Content)
+//
+// [Host.Load] runs the plugin binaries of a directory, [Host.Register] adds a function, which
+// pluginsdk.Func makes a tool of, [Host.Attach] any other tool.Provider and [Host.Mount] an MCP server.
+// [Host.Session] makes a caller with grants and, by [WithApprover], one who decides on its dangerous calls; its
+// Execute returns a result or an error, its Call an [Outcome] that a model can be shown. [WithAudit] puts all
+// calls on record.
 //
 // A *Host is a tool.Provider itself, so hosts nest: a host that is attached to another one
 // knows the callers of the other apart, and asks once about one call.

@@ -33,7 +33,9 @@ func TestNoStartEnforcesLess(t *testing.T) {
 			start := func(n plugin.Namespace) (*host.Host, *logbook, error) {
 				t.Helper()
 				var log logbook
-				h := newHost(t, host.WithState(state), host.WithNamespace(n), host.WithLogger(log.logger()))
+				h := newHost(t, host.WithState(state), host.WithDefaults(func(all *plugin.Settings) {
+					all.Namespace = n
+				}), host.WithLogger(log.logger()))
 				_, err := h.Load(t.Context(), dir)
 				return h, &log, err
 			}
@@ -53,7 +55,7 @@ func TestNoStartEnforcesLess(t *testing.T) {
 				t.Errorf("the second start says %q", log.kept)
 			}
 			h, log, err := start(plugin.NamespaceOff)
-			if tool.CodeOf(err) != tool.CodeUnavailable || !strings.Contains(err.Error(), c.falls) || !strings.Contains(err.Error(), "toolhost plugins enable versioned") {
+			if tool.CodeOf(err) != tool.CodeUnavailable || !strings.Contains(err.Error(), c.falls) || !strings.Contains(err.Error(), "Host.AcceptSandbox for versioned") {
 				t.Errorf("it is not refused: %v", err)
 			}
 			if s := pluginOf(h, "versioned"); s.State != plugin.Refused || !strings.Contains(s.Reason, c.falls) || s.PID != 0 {
@@ -103,7 +105,9 @@ func TestWhatTheOperatorOpens(t *testing.T) {
 	for _, given := range []plugin.Sandbox{
 		{}, {Net: []string{tool.Any}}, {Net: []string{tool.Any}, Memory: 4 << 30, PIDs: -1}, {Level: plugin.NoSandbox}, {Net: []string{}}, {},
 	} {
-		opts := []host.Option{host.WithRoot(root), host.WithState(state), host.WithSandbox(given), host.WithLockFile(filepath.Join(root, "toolhost.lock"))}
+		opts := []host.Option{host.WithRoot(root), host.WithState(state), host.WithDefaults(func(all *plugin.Settings) {
+			all.Sandbox = given
+		}), host.WithLocks(host.Lock{File: filepath.Join(root, "toolhost.lock")})}
 		h := newHost(t, opts...)
 		if _, err := h.Load(t.Context(), dir); err != nil {
 			t.Errorf("%+v: %v", given, err)

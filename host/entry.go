@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/schema"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -45,7 +46,7 @@ type origin struct {
 	settings *plugin.Settings            // of the plugin, or the host's defaults
 	ready    func(context.Context) error // starts the plugin; nil: nothing needs to be started
 	given    func(key string) string     // for which definition a level was given; nil: that is not kept
-	own      plugin.Own                  // tells the host's own tools; nil: there are none
+	own      pluginrun.Own               // tells the host's own tools; nil: there are none
 	lister   any                         // the source of the listing; nil: it is compiled again when it is listed again
 }
 

@@ -59,12 +59,3 @@ func (e *events) close(ctx context.Context) {
 		e.plugins.Close(ctx)
 	}
 }
-
-// DroppedEvents returns how many events the hooks have missed because they were slow: more
-// than 1,024 of a kind were waiting. See [WithHooks].
-func (h *Host) DroppedEvents() uint64 {
-	if h.events == nil {
-		return 0
-	}
-	return h.events.calls.Dropped() + h.events.tools.Dropped() + h.events.plugins.Dropped()
-}

@@ -67,7 +67,7 @@ func TestChangesReachHooks(t *testing.T) {
 	reaches("idle")
 	require.NoError(t, h.Detach(t.Context(), p.Name))
 	reaches("draining", "")
-	if n := h.DroppedEvents(); n != 0 {
+	if n := h.Status().DroppedEvents; n != 0 {
 		t.Errorf("%d events are missing", n)
 	}
 }
@@ -82,7 +82,7 @@ func TestDroppedEventsAreCounted(t *testing.T) {
 	for range 1100 {
 		require.Must(h.Execute(t.Context(), tool.Call{Name: "a"}))(t)
 	}
-	if n := h.DroppedEvents(); n < 70 || n > 76 {
+	if n := h.Status().DroppedEvents; n < 70 || n > 76 {
 		t.Errorf("%d events are missing", n)
 	}
 }

@@ -52,7 +52,9 @@ func TestFirstSDK(t *testing.T) {
 
 func useFirst(t *testing.T, dir string, carrier plugin.Carrier) {
 	root := t.TempDir()
-	h := newHost(t, host.WithRoot(root), host.WithCarrier(carrier), host.WithPluginSettings(func(_ string, s *plugin.Settings) {
+	h := newHost(t, host.WithRoot(root), host.WithDefaults(func(all *plugin.Settings) {
+		all.Carrier = carrier
+	}), host.WithPluginSettings(func(_ string, s *plugin.Settings) {
 		s.Config = []byte(`{"greeting":"hello"}`)
 	}))
 	if n, err := h.Load(t.Context(), dir); err != nil || n != 12 {

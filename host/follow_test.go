@@ -101,7 +101,7 @@ func TestFollowTouch(t *testing.T) {
 	if err := h.Sync(t.Context(), dir); err != nil || !answers(t, h, "1")() {
 		t.Fatal(err)
 	}
-	if s := pluginOf(h, "versioned"); s.PID != before || s.Starts != 1 || len(h.Draining()) != 0 {
+	if s := pluginOf(h, "versioned"); s.PID != before || s.Starts != 1 || len(h.Status().Draining) != 0 {
 		t.Errorf("process %d was started again: %+v", before, s)
 	}
 	plugintest.Deploy(t, dir, "versioned", "2")
@@ -155,7 +155,7 @@ func TestFollowTellsFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	require.Eventually(t, "it is told", func() bool {
-		all := h.Faults()
+		all := h.Status().Faults
 		return len(all) == 1 && strings.Contains(all[0].Message, "others may write to "+dir)
 	})
 	if !log.says("others may write to " + dir) {
@@ -164,7 +164,7 @@ func TestFollowTellsFaults(t *testing.T) {
 	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // as plugin directories are
 		t.Fatal(err)
 	}
-	require.Eventually(t, "it is over", func() bool { return len(h.Faults()) == 0 })
+	require.Eventually(t, "it is over", func() bool { return len(h.Status().Faults) == 0 })
 }
 
 // A process that was replaced is listed until its calls have ended.
@@ -185,7 +185,7 @@ func TestDraining(t *testing.T) {
 	if err := h.Sync(t.Context(), dir); err != nil || !answers(t, h, "2")() {
 		t.Fatal(err)
 	}
-	all := h.Draining()
+	all := h.Status().Draining
 	if len(all) != 1 || all[0].PID != old || all[0].State != plugin.Draining || all[0].Calls != 1 || all[0].Version != "1" {
 		t.Errorf("draining: %+v, want process %d", all, old)
 	}
@@ -193,5 +193,5 @@ func TestDraining(t *testing.T) {
 	if err := <-answered; err != nil {
 		t.Error(err)
 	}
-	require.Eventually(t, "it is gone", func() bool { return len(h.Draining()) == 0 })
+	require.Eventually(t, "it is gone", func() bool { return len(h.Status().Draining) == 0 })
 }

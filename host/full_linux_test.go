@@ -39,7 +39,7 @@ func lockAndCacheOn(t *testing.T, disk string) {
 		t.Errorf("the old lock: %v, %v", now, err)
 	}
 	for range 2 {
-		h := newHost(t, host.WithCache(cache), host.WithLockFile(path))
+		h := newHost(t, host.WithCache(cache), host.WithLocks(host.Lock{File: path}))
 		if n, err := h.Load(t.Context(), plugins); n != 2 || err != nil || version(t, h) != "1" {
 			t.Errorf("%d tools, %v", n, err)
 		}

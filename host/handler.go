@@ -6,8 +6,9 @@ import (
 
 	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/host/internal/roster"
-	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/deadline"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -33,7 +34,7 @@ func (c *compiler) provider(e *entry) tool.Handler {
 			// The limit of this attempt began a moment ago: look at the caller's.
 			if err := t.Err(); err != nil {
 				return tool.Result{}, tool.Errorf(tool.CodeOf(err), "tool %s was not started: %v", call.Name, deadline.Cause(t)).
-					Of(call.Name, e.owner).At(tool.StageExecute).NeverSent().Because(err)
+					Of(call.Name, e.owner).At(callstage.Execute).NeverSent().Because(err)
 			}
 			t.Attempts++
 		}
@@ -106,7 +107,7 @@ func refreshing(l roster.Listing) chain.Middleware {
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
 			res, err := next(ctx, call)
-			if err != nil && errors.Is(err, plugin.ErrChanged) {
+			if err != nil && errors.Is(err, pluginrun.ErrChanged) {
 				l.Changed()
 			}
 			return res, err

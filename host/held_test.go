@@ -56,7 +56,7 @@ func TestFollowHoldsWhatChangesInTheRoot(t *testing.T) {
 	plugintest.Deploy(t, dir, "versioned", "2-more")
 	plugintest.Install(t, dir, "named-another")
 	require.Eventually(t, "the change is held", func() bool {
-		return strings.Contains(pluginOf(h, "versioned").Held, "toolhost plugins enable versioned")
+		return strings.Contains(pluginOf(h, "versioned").Held, "Host.SyncPlugin takes versioned")
 	})
 	require.Eventually(t, "the new one is held", func() bool { return pluginOf(h, "named-another").Held != "" })
 	if s := pluginOf(h, "versioned"); s.PID != before || s.State != plugin.Ready {
@@ -117,7 +117,7 @@ func TestFollowHoldsWhatChangesInTheRoot(t *testing.T) {
 func TestSettingsHoldInTheRoot(t *testing.T) {
 	t.Parallel()
 	h, dir := inRoot(t)
-	h.SetPluginSettings(func(_ string, s *plugin.Settings) { s.Enabled = false })
+	require.NoError(t, h.Reconfigure(host.WithPluginSettings(func(_ string, s *plugin.Settings) { s.Enabled = false })))
 	require.NoError(t, h.Refresh(t.Context(), dir))
 	if s := pluginOf(h, "versioned"); s.State != plugin.Disabled || s.Held != "" {
 		t.Errorf("it is %+v", s)

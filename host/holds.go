@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/toolhost/toolhost/host/internal/roster"
-	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 )
 
 // holds are the plugins and providers that keep state for a session: as long as the session
@@ -85,7 +85,7 @@ func (h *holds) releaseAll(session string) {
 
 // latest returns what takes the calls of a keeper now: of a plugin, its latest upgrade.
 func latest(k roster.Keeper) roster.Keeper {
-	if p, ok := k.(*plugin.Plugin); ok {
+	if p, ok := k.(*pluginrun.Plugin); ok {
 		return p.Latest()
 	}
 	return k

@@ -17,6 +17,8 @@ import (
 	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/host/internal/roster"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/pluginrun"
+	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/internal/share"
 	"github.com/toolhost/toolhost/internal/trust"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -74,17 +76,24 @@ func New(opts ...Option) (*Host, error) {
 	}
 	if info, err := os.Stat(root); err != nil || !info.IsDir() {
 		return nil, tool.Errorf(tool.CodeNotFound, "the workspace root %s is not a directory", root).
-			Because(err).Fix("name one with --root")
+			Because(err).Fix(remedy.Root.String())
 	}
 	o.root = root
+	for _, decide := range o.decided {
+		decide(o.operator)
+	}
 	h := &Host{opts: o, operator: o.operator, run: strings.ToLower(rand.Text()[:8])}
 	h.operator.defaults, h.operator.root = o.defaults, root
 	h.compiler.defaults, h.compiler.logger = &h.opts.defaults, o.logger
-	h.rates = chain.NewRates(o.rates)
+	rates := "" // in memory
+	if o.state != "" {
+		rates = filepath.Join(o.state, "rates.json")
+	}
+	h.rates = chain.NewRates(rates)
 	h.compiler.rates = h.rates
 	h.compiler.middleware = o.middleware
 	h.compiler.slots, h.compiler.asked = map[slotsKey]*chain.Slots{}, map[string]*atomic.Int64{}
-	h.compiler.rules.Store(&o.overrides)
+	h.compiler.rules.Store(o.overrides)
 	h.registry.current = h.compiler.current
 	h.compiler.published = func(name string) *entry { return h.registry.read().byName[name] }
 	if o.audit != nil {
@@ -120,7 +129,7 @@ func (h *Host) newRoster() (*roster.Roster, error) {
 		return nil, fmt.Errorf("workspace root: %w", err)
 	}
 	out, err := roster.New(roster.Options{
-		Plugin: plugin.Config{
+		Plugin: pluginrun.Config{
 			Root: o.root, OnState: h.events.pluginChanged, Protected: h.Protected, MayWrite: o.mayWrite, HostVersion: Version, Logger: o.logger,
 		},
 		Env:       o.pluginEnv,

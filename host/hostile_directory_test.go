@@ -69,7 +69,7 @@ func TestHostileDirectory(t *testing.T) {
 	if n, err := h.Load(t.Context(), dir); err != nil || n != 1 {
 		t.Errorf("Load: %d tools, %v", n, err)
 	}
-	for _, s := range h.Skipped() {
+	for _, s := range h.Status().Skipped {
 		name := filepath.Base(s.Path)
 		if reason := want[name]; reason == "" || !strings.Contains(s.Reason, reason) {
 			t.Errorf("%s is skipped as %q, want %q", name, s.Reason, reason)
@@ -118,7 +118,7 @@ func TestHostileManyFiles(t *testing.T) {
 	if took := time.Since(begin); took > ceiling/2 {
 		t.Errorf("it took %v", took)
 	}
-	if n := len(h.Skipped()); n != files {
+	if n := len(h.Status().Skipped); n != files {
 		t.Errorf("%d skipped, want %d", n, files)
 	}
 }

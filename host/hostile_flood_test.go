@@ -12,8 +12,8 @@ import (
 	"github.com/toolhost/toolhost/internal/test/hostile"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // maxHeapTaken is how much memory a flood may take at its most: what one message

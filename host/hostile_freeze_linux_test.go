@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -67,8 +68,12 @@ func watchPauses(t *testing.T, h *host.Host) (stop func()) {
 // Load says.
 func freeze(t *testing.T, root, dir string) error {
 	t.Helper()
-	h := require.Must(host.New(host.WithRoot(root), host.WithStartTimeout(2*time.Second)))(t)
-	neighbours := require.Must(host.New(host.WithRoot(t.TempDir()), host.WithStartTimeout(ceiling)))(t)
+	h := require.Must(host.New(host.WithRoot(root), host.WithDefaults(func(all *plugin.Settings) {
+		all.StartTimeout = 2 * time.Second
+	})))(t)
+	neighbours := require.Must(host.New(host.WithRoot(t.TempDir()), host.WithDefaults(func(all *plugin.Settings) {
+		all.StartTimeout = ceiling
+	})))(t)
 	require.Must(neighbours.Load(t.Context(), plugintest.Dir(t, plugintest.Snoop)))(t)
 	stop := watchPauses(t, neighbours)
 	begin := time.Now()

@@ -59,7 +59,10 @@ func TestHostileHTTP2(t *testing.T) { //nolint:paralleltest // it counts
 
 // Unary results are bounded together: what is too much is refused at once.
 func TestHostileUnaryHold(t *testing.T) { //nolint:paralleltest // it counts
-	s := newStreet(t, []plugintest.Mode{hostile.UnaryHold}, host.WithCarrier(plugin.Unary), host.WithConcurrency(64, 64))
+	s := newStreet(t, []plugintest.Mode{hostile.UnaryHold}, host.WithDefaults(func(all *plugin.Settings) {
+		all.Carrier = plugin.Unary
+		all.Limits.Running, all.Limits.Waiting = 64, 64
+	}))
 	require.NoError(t, s.move(t, hostile.UnaryHold))
 	const callers = 24
 	var refused, late atomic.Int64

@@ -175,7 +175,10 @@ func TestHostileEverythingAtOnce(t *testing.T) { //nolint:paralleltest // it cou
 	for _, carrier := range everyCarrier { //nolint:paralleltest // it counts
 		t.Run(string(carrier), func(t *testing.T) {
 			dir := plugintest.Dir(t, plugintest.Crasher, plugintest.Fixture)
-			h, err := host.New(host.WithRoot(t.TempDir()), host.WithStartTimeout(ceiling), host.WithCarrier(carrier))
+			h, err := host.New(host.WithRoot(t.TempDir()), host.WithDefaults(func(all *plugin.Settings) {
+				all.StartTimeout = ceiling
+				all.Carrier = carrier
+			}))
 			require.NoError(t, err)
 			require.Must(h.Load(t.Context(), dir))(t)
 			crash := tool.Call{Name: "crash.exit", Arguments: json.RawMessage(`{"code":1}`)}
@@ -206,10 +209,10 @@ func TestHostileEverythingAtOnce(t *testing.T) { //nolint:paralleltest // it cou
 			var reloads atomic.Int64
 			loop(5, func() {
 				n := reloads.Add(1)
-				h.SetPluginSettings(func(_ string, s *plugin.Settings) { s.Env = []string{fmt.Sprint("RELOAD=", n)} })
+				require.NoError(t, h.Reconfigure(host.WithPluginSettings(func(_ string, s *plugin.Settings) { s.Env = []string{fmt.Sprint("RELOAD=", n)} })))
 				_ = h.Sync(t.Context(), dir)
-				if err := h.SetOverrides(map[string]host.Override{"crash.wait": {MaxRetries: new(int), Timeout: time.Duration(n) * time.Hour}}); err != nil {
-					t.Errorf("SetOverrides: %v", err)
+				if err := h.Reconfigure(host.WithOverrides(map[string]host.Override{"crash.wait": {MaxRetries: new(int), Timeout: time.Duration(n) * time.Hour}})); err != nil {
+					t.Errorf("Reconfigure: %v", err)
 				}
 			})
 			loop(10, func() { h.Plugins() })

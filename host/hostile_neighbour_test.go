@@ -30,7 +30,9 @@ func newStreet(t *testing.T, modes []plugintest.Mode, opts ...host.Option) *stre
 		s.dirs[mode] = plugintest.Dir(t, mode)
 	}
 	// What is tested here holds without a sandbox, in which plugins do not find each other.
-	s.Host = newHost(t, append(opts, host.WithRoot(s.root), host.WithSandbox(plugin.Sandbox{Level: plugin.NoSandbox}))...)
+	s.Host = newHost(t, append(opts, host.WithRoot(s.root), host.WithDefaults(func(all *plugin.Settings) {
+		all.Sandbox = plugin.Sandbox{Level: plugin.NoSandbox}
+	}))...)
 	return s
 }
 
@@ -53,7 +55,10 @@ func everyWay(t *testing.T, modes []plugintest.Mode, f func(t *testing.T, s *str
 		for _, namespace := range ways {
 			t.Run(string(carrier)+"/namespace "+string(namespace), func(t *testing.T) {
 				t.Parallel()
-				f(t, newStreet(t, modes, host.WithCarrier(carrier), host.WithNamespace(namespace)))
+				f(t, newStreet(t, modes, host.WithDefaults(func(all *plugin.Settings) {
+					all.Carrier = carrier
+					all.Namespace = namespace
+				})))
 			})
 		}
 	}
@@ -172,7 +177,9 @@ func TestHostileReconnect(t *testing.T) {
 	for _, carrier := range []plugin.Carrier{plugin.Stream, plugin.Unary} {
 		t.Run(string(carrier), func(t *testing.T) {
 			t.Parallel()
-			s := newStreet(t, []plugintest.Mode{hostile.Reconnect}, host.WithCarrier(carrier))
+			s := newStreet(t, []plugintest.Mode{hostile.Reconnect}, host.WithDefaults(func(all *plugin.Settings) {
+				all.Carrier = carrier
+			}))
 			require.NoError(t, s.move(t, hostile.Reconnect))
 			for range 3 {
 				if err := s.ask(t, hostile.Tool); err != nil && tool.CodeOf(err) != tool.CodeCrashed {
@@ -193,7 +200,9 @@ func TestHostileLeaver(t *testing.T) {
 	for mode, blamed := range map[plugintest.Mode]bool{hostile.Leaver: false, hostile.SDKLeaver: true} {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
-			s := newStreet(t, []plugintest.Mode{mode}, host.WithRestartPolicy(plugin.RestartPolicy{Free: 1, Backoff: time.Hour, MaxBackoff: time.Hour}))
+			s := newStreet(t, []plugintest.Mode{mode}, host.WithDefaults(func(all *plugin.Settings) {
+				all.Restart = plugin.RestartPolicy{Free: 1, Backoff: time.Hour, MaxBackoff: time.Hour}
+			}))
 			require.NoError(t, s.move(t, mode))
 			for range 3 {
 				if err := s.ask(t, hostile.Tool); err == nil {

@@ -43,7 +43,9 @@ func beHost(dir string) {
 		_ = plugin.Conceal()
 	}
 	h, err := host.New(host.WithRoot(os.Getenv("TOOLHOST_TEST_ROOT")), host.WithPluginEnv(hostile.Mark+"="+os.Getenv(hostile.Mark)),
-		host.WithNamespace(plugin.Namespace(cmp.Or(os.Getenv(hostNamespace), string(plugin.NamespaceAuto)))))
+		host.WithDefaults(func(all *plugin.Settings) {
+			all.Namespace = plugin.Namespace(cmp.Or(os.Getenv(hostNamespace), string(plugin.NamespaceAuto)))
+		}))
 	if err == nil {
 		out.Tools, err = h.Load(context.Background(), dir)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -192,7 +193,7 @@ func TestApproverPanics(t *testing.T) {
 			}
 		}
 		_, _, err := s.CallWith(t.Context(), tool.Call{Name: "dangerous"}, host.CallOptions{})
-		if e := tool.AsError(err); e.Stage != tool.StageApprove || strings.Contains(name, "panicked") != strings.Contains(e.Detail, "hostile_record_test.go") {
+		if e := tool.AsError(err); e.Stage != callstage.Approve || strings.Contains(name, "panicked") != strings.Contains(e.Detail, "hostile_record_test.go") {
 			t.Errorf("%s: stage %s, detail %s", name, e.Stage, e.Detail)
 		}
 		all := lines(t, path)

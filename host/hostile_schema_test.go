@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/test/hostile"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -34,7 +35,9 @@ func TestHostileIntricate(t *testing.T) { //nolint:paralleltest // it counts
 func hasTooMuch(mode plugintest.Mode, least, most int) attack {
 	return attack{
 		mode: mode, within: time.Minute,
-		opts:  []host.Option{host.WithStartTimeout(20 * ceiling)}, // with the race detector it takes minutes
+		opts: []host.Option{host.WithDefaults(func(all *plugin.Settings) {
+			all.StartTimeout = 20 * ceiling
+		})}, // with the race detector it takes minutes
 		start: &fault{code: tool.CodeInvalidDefinition, texts: []string{"tools from", "subschemas together"}},
 		then: func(t *testing.T, s *scene) {
 			if n := len(s.owned()); n < least || n > most {
@@ -49,7 +52,9 @@ func hasTooMuch(mode plugintest.Mode, least, most int) attack {
 // the operator's time, once.
 func TestHostileClaimOfTime(t *testing.T) { //nolint:paralleltest // it counts
 	together(t, 2, []attack{{
-		mode: hostile.Eternal, opts: []host.Option{host.WithMaxTimeout(500 * time.Millisecond)}, within: 5 * time.Second,
+		mode: hostile.Eternal, opts: []host.Option{host.WithDefaults(func(all *plugin.Settings) {
+			all.MaxTimeout = 500 * time.Millisecond
+		})}, within: 5 * time.Second,
 		call: &fault{code: tool.CodeDeadlineExceeded, texts: []string{"took longer"}},
 	}})
 }

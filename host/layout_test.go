@@ -23,20 +23,27 @@ var mayImport = map[string][]string{
 	"proto":               {},
 	"internal":            {"pluginsdk/tool"},
 	"internal/callctx":    {},
+	"internal/callstage":  {},
+	"internal/durable":    {"host", "pluginsdk/tool", "internal"},
+	"internal/embedded":   {"host/fleet", "pluginsdk/tool", "internal"},
 	"internal/grant":      {},
+	"internal/pluginrun":  {"host/plugin", "pluginsdk/tool", "internal"},
 	"internal/ident":      {},
+	"internal/mcpmeta":    {"internal/sanitize"},
 	"internal/sanitize":   {},
 	"internal/textstream": {},
 	"internal/release":    {"host"}, // a program that only the build runs
 	"internal/test":       {"host", "pluginsdk", "internal"},
-	"pluginsdk/tool":      {"internal/callctx", "internal/grant", "internal/ident", "internal/sanitize", "internal/textstream"},
-	"pluginsdk/wire":      {"pluginsdk/tool", "proto", "internal"},
-	"pluginsdk/tooltest":  {"pluginsdk/tool", "internal"},
-	"pluginsdk":           {"pluginsdk/tool", "pluginsdk/wire", "internal"},
-	"host":                {"pluginsdk", "internal"},
-	"plugins":             {"pluginsdk", "internal"},
-	"cmd":                 {"host", "pluginsdk", "internal"},
-	"examples":            {"host", "pluginsdk"},
+	"internal/wire":       {"pluginsdk/tool", "proto", "internal"},
+	"pluginsdk/tool": {
+		"internal/callctx", "internal/callstage", "internal/grant", "internal/ident", "internal/mcpmeta", "internal/sanitize", "internal/textstream",
+	},
+	"pluginsdk/tooltest": {"pluginsdk/tool", "internal"},
+	"pluginsdk":          {"pluginsdk/tool", "internal"},
+	"host":               {"pluginsdk", "internal"},
+	"plugins":            {"pluginsdk", "internal"},
+	"cmd":                {"host", "pluginsdk", "internal"},
+	"examples":           {"host", "pluginsdk"},
 
 	// It looks at what a plugin sends before anything has read it.
 	"cmd/toolhost/internal/verify": {"host", "pluginsdk", "internal", "proto"},
@@ -48,16 +55,15 @@ var floors = map[string][][]string{
 	"host": {
 		// Vocabulary, and what stands alone.
 		{
-			"audit", "policy", "llmschema", "internal/checked", "internal/search", "internal/sealed",
-			"fleet/internal/fault", "fleet/internal/link",
+			"audit", "policy", "llmschema", "internal/checked", "internal/search", "plugin",
+			"fleet/internal/link",
 		},
-		{"internal/chain", "internal/manifest", "plugin"},
+		{"internal/chain", "internal/manifest"},
 		{"internal/kept"},
 		{"internal/roster"},
 		{""}, // host itself
-		{"task", "fleet/durable", "internal/mcpwire", "internal/mcpline"},
+		{"task", "internal/mcpwire", "internal/mcpline"},
 		{"fleet", "mcpserver", "mcpclient"}, // ways to a host from elsewhere
-		{"fleet/embedded"},
 	},
 	"cmd/toolhost": {
 		{
@@ -167,7 +173,7 @@ func TestArrowsUp(t *testing.T) {
 		pkg, imp string
 		ok       bool
 	}{
-		{"host", "pluginsdk/tool", true}, {"host/internal/chain", "host/policy", true}, {"pluginsdk/tool", "pluginsdk/wire", false},
+		{"host", "pluginsdk/tool", true}, {"host/internal/chain", "host/policy", true}, {"pluginsdk/tool", "internal/wire", false},
 		{"pluginsdk", "host", false}, {"host", "cmd/toolhost", false}, {"plugins/fs", "host", false}, {"host", "proto/toolhost/plugin/v1", false},
 		{"internal/test/soak", "host", true}, {"host", "internal/test/soak", false}, {"internal/schema", "host", false},
 		{"elsewhere", "host", false},

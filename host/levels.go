@@ -5,6 +5,7 @@ import (
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/known"
 	"github.com/toolhost/toolhost/internal/lockfile"
+	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -21,7 +22,7 @@ func (c *compiler) changed(e *entry) *plugin.ChangedTool {
 	}
 	out := &plugin.ChangedTool{Tool: d.Name, Level: level, Text: lockfile.Changed(d.Name, was, is), Definition: is}
 	c.logger.Warn("a tool has changed since it was given its level, and is dangerous until that is accepted",
-		"plugin", e.owner, "tool", d.Name, "level", level, "change", out.Text, "accept", "toolhost plugins enable "+e.owner)
+		"plugin", e.owner, "tool", d.Name, "level", level, "change", out.Text, "accept", remedy.AcceptLevel.For(e.owner))
 	return out
 }
 
@@ -60,5 +61,5 @@ func (h *Host) AcceptLevels(name string) error {
 	if err := h.roster.AcceptLevels(name, h.changedTools()[name]); err != nil {
 		return err
 	}
-	return h.SetOverrides(*h.compiler.rules.Load())
+	return h.override(h.compiler.rules.Load())
 }

@@ -42,11 +42,11 @@ func testLevelStands(t *testing.T, safe map[string]host.Override) {
 	h := newHost(t, opts...)
 	require.Must(h.Load(t.Context(), dir))(t)
 	call(h, tool.CodeApprovalRequired, 0)
-	require.NoError(t, h.SetOverrides(safe)) // the level is given while the tool is there
+	require.NoError(t, h.Reconfigure(host.WithOverrides(safe))) // the level is given while the tool is there
 	call(h, "", 0)
 	deploy(t, h, dir, "2harms,worded")
 	call(h, tool.CodeApprovalRequired, 1)
-	require.NoError(t, h.SetOverrides(safe))
+	require.NoError(t, h.Reconfigure(host.WithOverrides(safe)))
 	call(h, tool.CodeApprovalRequired, 1)
 
 	later := newHost(t, append(opts, host.WithOverrides(safe))...)
@@ -54,7 +54,7 @@ func testLevelStands(t *testing.T, safe map[string]host.Override) {
 	call(later, tool.CodeApprovalRequired, 1)
 	require.NoError(t, later.AcceptLevels("versioned"))
 	call(later, "", 0)
-	require.NoError(t, h.SetOverrides(safe)) // reads what the other has noted
+	require.NoError(t, h.Reconfigure(host.WithOverrides(safe))) // reads what the other has noted
 	call(h, "", 0)
 	deploy(t, later, dir, "3worded") // claims that it is safe
 	call(later, "", 0)

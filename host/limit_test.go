@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -56,7 +57,7 @@ func TestRateLimit(t *testing.T) {
 func TestConcurrency(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := newHost(t, host.WithConcurrency(2, 1))
+		h := newHost(t, host.WithDefaults(func(all *plugin.Settings) { all.Limits.Running, all.Limits.Waiting = 2, 1 }))
 		release := make(chan struct{})
 		var running, most atomic.Int64
 		x := echo("x")
@@ -103,7 +104,7 @@ func TestConcurrency(t *testing.T) {
 
 func TestSizeLimits(t *testing.T) {
 	t.Parallel()
-	h := newHost(t, host.WithMaxResult(1000))
+	h := newHost(t, host.WithDefaults(func(all *plugin.Settings) { all.Limits.MaxResult = 1000 }))
 	runs := 0
 	x := counted(echo("x"), &runs)
 	require.NoError(t, h.Register(x))

@@ -56,12 +56,12 @@ func TestLoad(t *testing.T) {
 	if states["fixture"] != plugin.Ready || states["quitter"] != plugin.Refused || len(states) != 5 {
 		t.Errorf("states %v", states)
 	}
-	if skipped := h.Skipped(); len(skipped) != 1 || filepath.Base(skipped[0].Path) != "README" {
+	if skipped := h.Status().Skipped; len(skipped) != 1 || filepath.Base(skipped[0].Path) != "README" {
 		t.Errorf("skipped %v", skipped)
 	}
 
 	again, _ := h.Load(t.Context(), dir)
-	if again != n || len(h.Skipped()) != 1 || len(h.Plugins()) != 5 {
+	if again != n || len(h.Status().Skipped) != 1 || len(h.Plugins()) != 5 {
 		t.Errorf("loading twice: %d tools, before %d; %d plugins", again, n, len(h.Plugins()))
 	}
 	for _, s := range h.Plugins() {

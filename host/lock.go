@@ -8,12 +8,15 @@ import (
 
 	"github.com/toolhost/toolhost/host/internal/manifest"
 	"github.com/toolhost/toolhost/host/internal/roster"
-	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/lockfile"
+	"github.com/toolhost/toolhost/internal/need"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/protect"
+	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/internal/trust"
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // Lock is a toolhost.lock, and the plugins that it pins. The file is checked before each
@@ -22,7 +25,7 @@ import (
 //
 // Inside the root, where plugins may have written it, the file counts with content that was
 // trusted ([WithTrusted], [Host.TrustLock]): the first that is read, and no other. While it has
-// other content, what was read before counts, and [Host.Faults] says so.
+// other content, what was read before counts, and [Status] says so.
 type Lock struct {
 	// File is its path.
 	File string
@@ -43,10 +46,7 @@ type Lock struct {
 
 // WithLocks runs only plugins that match every lock for their directory. Default: none, and
 // every plugin may run.
-func WithLocks(locks ...Lock) Option { return func(o *options) { o.operator.setLocks(locks) } }
-
-// WithLockFile is WithLocks with one file for all plugins, which need not exist.
-func WithLockFile(path string) Option { return WithLocks(Lock{File: path}) }
+func WithLocks(locks ...Lock) Option { return deciding(func(o *operator) { o.setLocks(locks) }) }
 
 // WithTrusted remembers in a file, from one host to the next, which content of locks inside the
 // root is trusted. The file may be that of the command, trusted.json in the user's state
@@ -108,11 +108,11 @@ func (o *operator) setLocks(locks []Lock) {
 			}
 		}
 	}
-	o.locks, o.pins = files, nil
+	o.locks = files
 }
 
 // lockPins returns the pins of a plugin's directory; empty: those of servers.
-func (o *operator) lockPins(dir string) (plugin.Pins, error) {
+func (o *operator) lockPins(dir string) (pluginrun.Pins, error) {
 	var all allPins
 	for _, f := range o.allLocks() {
 		server := dir == ""
@@ -203,7 +203,7 @@ func (o *operator) lockWaits(l Lock, sum string, isLock bool) *tool.Error {
 	})
 	e := tool.Errorf(tool.CodeUnavailable,
 		"%s is not in effect as it is now: tools, or others, may have written it", l.File).
-		At(tool.StageStart).NeverSent().Because(err).Fix("look at it, and: toolhost trust " + l.File + ", or toolhost reload")
+		At(callstage.Start).NeverSent().Because(err).Fix(remedy.TrustLock.For(l.File))
 	switch {
 	case err != nil:
 		e.Message = fmt.Sprintf("%s is not in effect, as which content of it was trusted is not known: %v", l.File, err)
@@ -221,9 +221,8 @@ func (o *operator) trusts(path, sum string) bool {
 
 func missingLock(file string) error {
 	return tool.Errorf(tool.CodeUnavailable, "%s is missing, and without it no plugin starts that it is to pin", file).
-		At(tool.StageStart).NeverSent().
-		Fix("restore it, or pin what is there now: toolhost plugins lock" +
-			" (to run what is not pinned: toolhost plugins lock --off)")
+		At(callstage.Start).NeverSent().
+		Fix(remedy.RestoreLock.String())
 }
 
 // lockPin is a lock as the pins of a plugin's start, or of a server's.
@@ -250,7 +249,7 @@ func (p lockPin) Described(name, sha256 string, about wire.Description) error {
 	return p.refusal(p.lock.Check(name, e))
 }
 
-// Needs implements [plugin.NeedsPins].
+// Needs implements [pluginrun.NeedsPins].
 func (p lockPin) Needs(name string) (*tool.Needs, bool) { return p.lock.Needs(name) }
 
 // refusal adds to an error which lock refuses.
@@ -264,33 +263,33 @@ func (p lockPin) refusal(err error) error {
 }
 
 // allPins are pins that all have to agree.
-type allPins []plugin.Pins
+type allPins []pluginrun.Pins
 
 func (all allPins) Listed(name string) error {
-	return all.each(func(p plugin.Pins) error { return p.Listed(name) })
+	return all.each(func(p pluginrun.Pins) error { return p.Listed(name) })
 }
 
 func (all allPins) Binary(name, sha256 string) error {
-	return all.each(func(p plugin.Pins) error { return p.Binary(name, sha256) })
+	return all.each(func(p pluginrun.Pins) error { return p.Binary(name, sha256) })
 }
 
 func (all allPins) Described(name, sha256 string, about wire.Description) error {
-	return all.each(func(p plugin.Pins) error { return p.Described(name, sha256, about) })
+	return all.each(func(p pluginrun.Pins) error { return p.Described(name, sha256, about) })
 }
 
-// Needs implements [plugin.NeedsPins]: what all of them accept that say so.
+// Needs implements [pluginrun.NeedsPins]: what all of them accept that say so.
 func (all allPins) Needs(name string) (out *tool.Needs, ok bool) {
 	for _, p := range all {
-		if p, is := p.(plugin.NeedsPins); is {
+		if p, is := p.(pluginrun.NeedsPins); is {
 			if n, said := p.Needs(name); said {
-				out, ok = out.Within(n), true
+				out, ok = need.Within(out, n), true
 			}
 		}
 	}
 	return out, ok
 }
 
-func (all allPins) each(check func(plugin.Pins) error) error {
+func (all allPins) each(check func(pluginrun.Pins) error) error {
 	for _, p := range all {
 		if err := check(p); err != nil {
 			return err

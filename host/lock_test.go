@@ -73,7 +73,7 @@ func TestLockThatIsNoFile(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "toolhost.lock")
 		require.NoError(t, put(path))
-		h := newHost(t, host.WithLockFile(path))
+		h := newHost(t, host.WithLocks(host.Lock{File: path}))
 		n, err := h.Load(t.Context(), dir)
 		if s := pluginOf(h, "versioned"); n != 0 || err == nil || !strings.Contains(err.Error(), path) || s.State != plugin.Refused {
 			t.Errorf("%s: %d tools, %v, %+v", what, n, err, s)
@@ -97,7 +97,7 @@ func TestLockThatIsMended(t *testing.T) {
 		require.NoError(t, os.Chmod(lockPath, mode))
 	}
 	chmod(0o666)
-	h := newHost(t, host.WithLockFile(lockPath))
+	h := newHost(t, host.WithLocks(host.Lock{File: lockPath}))
 	if n, err := h.Load(t.Context(), dir); n != 0 || err == nil {
 		t.Errorf("%d tools, %v", n, err)
 	}
@@ -116,7 +116,7 @@ func TestLockRequired(t *testing.T) {
 	if n, err := h.Load(t.Context(), dir); n != 0 || err == nil || !strings.Contains(err.Error(), "is missing") {
 		t.Errorf("%d tools, %v", n, err)
 	}
-	h.SetLocks()
+	require.NoError(t, h.Reconfigure(host.WithLocks()))
 	if err := h.RestartPlugin(t.Context(), "versioned"); err != nil || version(t, h) != "1" {
 		t.Errorf("taken back: %v", err)
 	}

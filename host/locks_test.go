@@ -20,7 +20,7 @@ func TestLocksAreOrdered(t *testing.T) {
 	section, _, _ = strings.Cut(section, "\n## ")
 	found := 0
 	for _, dir := range []string{
-		"internal/roster", "fleet", "fleet/durable", "fleet/internal/link", "mcpserver", "mcpclient", "internal/mcpline", "internal/mcpwire",
+		"internal/roster", "fleet", "../internal/durable", "fleet/internal/link", "mcpserver", "mcpclient", "internal/mcpline", "internal/mcpwire",
 	} {
 		files := require.Must(filepath.Glob(dir + "/*.go"))(t)
 		for _, file := range files {

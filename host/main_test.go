@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -18,7 +19,9 @@ const ceiling = 30 * time.Second
 
 func newHost(t *testing.T, opts ...host.Option) *host.Host {
 	t.Helper()
-	h, err := host.New(append([]host.Option{host.WithRoot(t.TempDir()), host.WithStartTimeout(ceiling)}, opts...)...)
+	h, err := host.New(append([]host.Option{host.WithRoot(t.TempDir()), host.WithDefaults(func(all *plugin.Settings) {
+		all.StartTimeout = ceiling
+	})}, opts...)...)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		if err := h.Close(context.Background()); err != nil {

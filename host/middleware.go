@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/toolhost/toolhost/host/internal/chain"
+	"github.com/toolhost/toolhost/internal/callctx"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -40,7 +41,7 @@ func (c *compiler) embedded() chain.Middleware {
 	return func(next tool.Handler) tool.Handler {
 		run := tool.Protect(containMiddleware(chain.Wrap(callThrough(next), c.middleware...)))
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
-			if tool.DeltasFrom(ctx) != nil { // it decides on the result, and has not seen it yet
+			if callctx.Get[func(tool.Delta)](ctx, callctx.Deltas{}) != nil { // it decides on the result, and has not seen it yet
 				ctx = tool.WithDeltas(ctx, nil)
 			}
 			return run(context.WithValue(ctx, enteredKey{}, &call), call)

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"reflect"
 
 	"github.com/toolhost/toolhost/host/plugin"
 )
@@ -26,7 +27,7 @@ import (
 // [tool.CodeAlreadyExists] if the name is that of a plugin or provider, which stays; those of
 // [Host.Load] for a server that does not start, or single tools of it.
 func (h *Host) Mount(ctx context.Context, server plugin.Server) (int, error) {
-	if server.Settings.Equal(plugin.Settings{}) {
+	if reflect.DeepEqual(server.Settings, plugin.Settings{}) {
 		server.Settings = h.operator.defaults
 	}
 	err := h.roster.Mount(ctx, server)

@@ -11,6 +11,8 @@ import (
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/known"
 	"github.com/toolhost/toolhost/internal/lockfile"
+	"github.com/toolhost/toolhost/internal/need"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -30,7 +32,7 @@ func wants(t *testing.T, h *host.Host, want string) {
 	switch w := s.WantsMore; {
 	case w == nil && want != "", w != nil && w.Text != want:
 		t.Errorf("it wants %+v, want %q: %+v", w, want, s)
-	case w != nil && (w.Accept != "toolhost plugins enable versioned" || w.Changes.String() != w.Text):
+	case w != nil && (w.Accept != "Host.AcceptNeeds for versioned" || w.Changes.String() != w.Text):
 		t.Errorf("it is accepted by %+v", w)
 	}
 }
@@ -164,13 +166,13 @@ func TestNeedsThatTheOperatorDecides(t *testing.T) {
 			wants(t, h, c.want)
 		})
 	}
-	undeclared := tool.NeedsChanges{{Was: "nothing", Larger: true}}
+	undeclared := need.Diff{{Was: "nothing", Larger: true}}
 	all := plugin.Sandbox{Read: []string{}, Write: []string{}, Net: []string{}, Exec: []string{}}
-	if got := all.Undecided(undeclared); got != nil {
+	if got := pluginrun.Undecided(all, undeclared); got != nil {
 		t.Errorf("all is decided, and %v is not", got)
 	}
 	all.Exec = nil
-	if got := all.Undecided(undeclared); !reflect.DeepEqual(got, undeclared) {
+	if got := pluginrun.Undecided(all, undeclared); !reflect.DeepEqual(got, undeclared) {
 		t.Errorf("exec is not decided: %v", got)
 	}
 }
@@ -280,7 +282,7 @@ func TestPinsOfNeeds(t *testing.T) {
 		e.Needs = needs
 		path := filepath.Join(t.TempDir(), "toolhost.lock")
 		require.NoError(t, (&lockfile.Lock{Plugins: map[string]lockfile.Entry{"versioned": e}}).Write(path))
-		h := newHost(t, host.WithState(record), host.WithLockFile(path))
+		h := newHost(t, host.WithState(record), host.WithLocks(host.Lock{File: path}))
 		_, err := h.Load(t.Context(), dir)
 		return h, err
 	}
@@ -299,7 +301,7 @@ func TestPinsOfNeeds(t *testing.T) {
 		`{"exec":["any"],"read":["any"],"write":["any"]}`:                         "net: a.example:443 is new; net: b.example:443 is new",
 	} {
 		h, err := with(needs)
-		if err == nil || !strings.Contains(err.Error(), "the needs differ from what is pinned: "+want) || !strings.Contains(err.Error(), "toolhost plugins lock") {
+		if err == nil || !strings.Contains(err.Error(), "the needs differ from what is pinned: "+want) || !strings.Contains(err.Error(), "write the lock again") {
 			t.Errorf("with %s pinned: %v", needs, err)
 		}
 		if s := pluginOf(h, "versioned"); s.State != plugin.Refused || h.Len() != 0 {

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/trust"
 )
 
@@ -14,9 +15,8 @@ type operator struct {
 
 	mu       sync.Mutex // never held while waiting
 	settings func(name string, s *plugin.Settings)
-	hold     func(plugin.Candidate) (reason, sha256 string)
+	disabled func(plugin.Candidate) (reason, sha256 string)
 	locks    []*lockFile
-	pins     func() (plugin.Pins, error) // in place of the locks; nil: they count
 	trust    Trust
 	trusted  trust.Store // which content of locks inside the root counts
 	root     string
@@ -27,23 +27,23 @@ type operator struct {
 // settingsOf returns what the operator decides for a plugin that was found.
 func (o *operator) settingsOf(c plugin.Candidate) plugin.Settings {
 	o.mu.Lock()
-	change, hold := o.settings, o.hold
+	change, disabled := o.settings, o.disabled
 	o.mu.Unlock()
 	s := o.defaults
 	if change != nil {
 		change(c.Name, &s)
 	}
-	if hold != nil && s.Enabled {
-		s.Reason, s.SHA256 = hold(c)
+	if disabled != nil && s.Enabled {
+		s.Reason, s.SHA256 = disabled(c)
 		s.Enabled = s.Reason == ""
 	}
 	return s
 }
 
 // pinsOf returns the pins of a plugin directory, or of servers if it is empty; nil: all may run.
-func (o *operator) pinsOf(dir string) (plugin.Pins, error) {
+func (o *operator) pinsOf(dir string) (pluginrun.Pins, error) {
 	o.mu.Lock()
-	verified, of := o.trust, o.pins
+	verified := o.trust
 	o.mu.Unlock()
 	var all allPins
 	if o.recorder != nil {
@@ -52,10 +52,7 @@ func (o *operator) pinsOf(dir string) (plugin.Pins, error) {
 	if signed := verified.of(dir, &o.signed); signed != nil {
 		all = append(all, signed)
 	}
-	if of == nil {
-		of = func() (plugin.Pins, error) { return o.lockPins(dir) }
-	}
-	pins, err := of()
+	pins, err := o.lockPins(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -69,43 +66,63 @@ func (o *operator) pinsOf(dir string) (plugin.Pins, error) {
 }
 
 // serverPins returns the pins of servers; nil: every server may run.
-func (o *operator) serverPins() (plugin.Pins, error) { return o.pinsOf("") }
+func (o *operator) serverPins() (pluginrun.Pins, error) { return o.pinsOf("") }
 
 // WithPluginSettings sets what the operator decides for single plugins. When a plugin is
 // found, change is called with its name and the settings of all plugins, which are
 // [plugin.DefaultSettings] with the other options of this host. Default: no change.
 func WithPluginSettings(change func(name string, s *plugin.Settings)) Option {
-	return func(o *options) { o.operator.settings = change }
+	return deciding(func(o *operator) { o.settings = change })
 }
 
-// SetPluginSettings replaces what [WithPluginSettings] set. Loaded plugins take it over
-// at the next [Host.Sync], or when [Host.Follow] looks next.
-func (h *Host) SetPluginSettings(change func(name string, s *plugin.Settings)) {
+// deciding returns an option that [Host.Reconfigure] takes.
+func deciding(decide func(*operator)) Option {
+	return func(o *options) { o.decided = append(o.decided, decide) }
+}
+
+// Reconfigure replaces what [WithDisabled], [WithLocks], [WithOverrides], [WithPluginSettings] and [WithTrust]
+// said, as far as they are among the options; others change nothing.
+//
+//   - Overrides hold in one step, for the tools that are there and those that are added later. Calls under way
+//     end by the old ones. A level is given to a tool as it is defined then: one of a plugin or server that is
+//     defined otherwise later is dangerous, unless its owner claims no more harm than the level allows, until
+//     [Host.AcceptLevels].
+//   - Locks and trust hold from the next start on. A lock that was required because its file was there once is
+//     not required any more, unless these require it.
+//   - Settings, and what is disabled, are taken over at the next [Host.Sync], or when [Host.Follow] looks next.
+//
+// # Errors
+//
+// [tool.CodeInvalidArguments] for a nil option. If an override does not fit its tool, or gives it the name of
+// another: [tool.CodeInvalidDefinition], [tool.CodeAlreadyExists]. Nothing changes then.
+func (h *Host) Reconfigure(opts ...Option) error {
+	o := options{operator: &operator{}}
+	for _, opt := range opts {
+		if o.refuseNil("Reconfigure", opt == nil); opt != nil {
+			opt(&o)
+		}
+	}
+	if o.fault != nil {
+		return o.fault
+	}
+	if o.overrides != nil {
+		if err := h.override(o.overrides); err != nil {
+			return err
+		}
+	}
 	h.operator.mu.Lock()
 	defer h.operator.mu.Unlock()
-	h.operator.settings = change
+	for _, decide := range o.decided {
+		decide(h.operator)
+	}
+	return nil
 }
 
-// WithHold disables plugins for a reason that depends on their files: it is asked when one
+// WithDisabled disables plugins for a reason that depends on their files: it is asked when one
 // is found. An empty reason: it may run, with this content of its file ([plugin.Settings.SHA256]).
 // Default: nil, and all may.
-func WithHold(of func(plugin.Candidate) (reason, sha256 string)) Option {
-	return func(o *options) { o.operator.hold = of }
-}
-
-// SetHold replaces what [WithHold] says, as [Host.SetPluginSettings] does.
-func (h *Host) SetHold(of func(plugin.Candidate) (reason, sha256 string)) {
-	h.operator.mu.Lock()
-	defer h.operator.mu.Unlock()
-	h.operator.hold = of
-}
-
-// SetLocks replaces the locks, from the next start on. A lock that was required because its
-// file was there once is not required any more, unless these require it.
-func (h *Host) SetLocks(locks ...Lock) {
-	h.operator.mu.Lock()
-	defer h.operator.mu.Unlock()
-	h.operator.setLocks(locks)
+func WithDisabled(of func(plugin.Candidate) (reason, sha256 string)) Option {
+	return deciding(func(o *operator) { o.disabled = of })
 }
 
 // allLocks returns the locks, which never change.

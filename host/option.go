@@ -2,7 +2,6 @@ package host
 
 import (
 	"log/slog"
-	"time"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -24,9 +23,9 @@ type options struct {
 	plugins    string // the directory of their caches; empty: none
 	state      string // a directory; empty: none
 	noRollback bool
-	rates      string // a file; empty: counts are kept in memory
-	most       int    // calls at a time; 0: any number
-	overrides  overrides
+	most       int        // calls at a time; 0: any number
+	overrides  *overrides // nil: none were given
+	decided    []func(*operator)
 	operator   *operator
 	protected  []string
 	mayWrite   func(dir string) error
@@ -70,9 +69,9 @@ func WithLogHandler(h slog.Handler) Option {
 }
 
 // WithDefaults changes the settings of all plugins, which are [plugin.DefaultSettings]: time
-// limits, what calls travel on, restarts, idleness, limits on calls and results. Tools that do
+// limits, what calls travel on, restarts, idleness, limits on calls and results, the sandbox. Tools that do
 // not come from a plugin have their limits too. [WithPluginSettings] changes those of single
-// plugins. Default: no change.
+// plugins. Several changes are made in their order. Default: no change.
 func WithDefaults(change func(*plugin.Settings)) Option {
 	return func(o *options) {
 		if o.refuseNil("WithDefaults", change == nil); change != nil {
@@ -81,34 +80,11 @@ func WithDefaults(change func(*plugin.Settings)) Option {
 	}
 }
 
-// WithStartTimeout bounds the start of a plugin, from fork to description.
-// Default: 10 s; 0 or less means the default.
-func WithStartTimeout(d time.Duration) Option {
-	return func(o *options) { o.defaults.StartTimeout = d }
-}
-
-// WithCallTimeout bounds one attempt of a tool that names no limit itself.
-// Default: 60 s; 0 or less means no bound.
-func WithCallTimeout(d time.Duration) Option {
-	return func(o *options) { o.defaults.CallTimeout = d }
-}
-
-// WithMaxTimeout bounds the timeouts that tools claim: a call of such a tool takes no longer
-// than the smaller of the two, over all attempts. [Override.Timeout] and [WithCallTimeout]
-// may be longer. Default: 10 min; 0 or less means no bound.
-func WithMaxTimeout(d time.Duration) Option {
-	return func(o *options) { o.defaults.MaxTimeout = d }
-}
-
 // WithPluginEnv adds variables, NAME=value, to the few of the host's
 // environment that plugins see.
 func WithPluginEnv(env ...string) Option {
 	return func(o *options) { o.pluginEnv = append(o.pluginEnv, env...) }
 }
-
-// WithCarrier sets what calls to plugins travel on. Default: [plugin.Stream]. A plugin that
-// does not offer it gets the next one that it does.
-func WithCarrier(c plugin.Carrier) Option { return func(o *options) { o.defaults.Carrier = c } }
 
 // WithCache remembers in a directory, private to the user, what plugins say of themselves,
 // so that the next host lists their tools without starting them: a plugin then starts with
@@ -123,8 +99,9 @@ func WithCache(dir string) Option { return func(o *options) { o.cacheDir = dir }
 // that is logged. Default: none, and what is granted as cache is nothing.
 func WithPluginCache(dir string) Option { return func(o *options) { o.plugins = dir } }
 
-// WithState remembers in a directory, DIR/plugins.json, what is known of plugins from one host to the
-// next:
+// WithState counts the calls of callers for rate limits in DIR/rates.json, together with other hosts that
+// use it, one after another or at the same time, and remembers in DIR/plugins.json what is known of plugins
+// from one host to the next:
 //
 //   - which has which names of tools: a file that is added next to plugins takes none of theirs,
 //     however early in the alphabet it comes. A plugin keeps its names as long as its file is in its
@@ -149,20 +126,6 @@ func WithState(dir string) Option { return func(o *options) { o.state = dir } }
 // directory cannot be used, that is logged. Default: true.
 func WithRollback(on bool) Option { return func(o *options) { o.noRollback = !on } }
 
-// WithRestartPolicy sets what happens to plugins that fail again and again.
-// Default: that of [plugin.RestartPolicy].
-func WithRestartPolicy(r plugin.RestartPolicy) Option {
-	return func(o *options) { o.defaults.Restart = r }
-}
-
-// WithNamespace sets whether plugins get PID namespaces, which end everything that a plugin
-// started when it ends. Default: [plugin.NamespaceAuto].
-func WithNamespace(n plugin.Namespace) Option { return func(o *options) { o.defaults.Namespace = n } }
-
-// WithSandbox sets what the processes of plugins may have. Default: what each declares, at the
-// level [plugin.BestEffort].
-func WithSandbox(s plugin.Sandbox) Option { return func(o *options) { o.defaults.Sandbox = s } }
-
 // WithAudit records every call. Default: calls are not recorded.
 func WithAudit(sink audit.Sink) Option { return func(o *options) { o.audit = sink } }
 
@@ -174,36 +137,11 @@ func WithAuditRequired(from tool.Safety) Option { return func(o *options) { o.au
 // WithHooks calls hooks for each call. Default: none.
 func WithHooks(h policy.Hooks) Option { return func(o *options) { o.hooks = &h } }
 
-// WithConcurrency bounds how many calls each plugin runs at a time, and how many more may
-// wait. While others wait, a slot goes to the caller with the fewest calls that run, so that a caller
-// alone may have all, and two have half each; if as many wait as may, the newest call of the caller with
-// most makes room for one of a caller with fewer. Default: 256 and 1024; running 0 or less means no
-// bound.
-func WithConcurrency(running, waiting int) Option {
-	return func(o *options) { o.defaults.Limits.Running, o.defaults.Limits.Waiting = running, waiting }
-}
-
-// WithMaxResult bounds a result, in bytes. Default: 64 MiB; 0 or less means no
-// bound of the host's own.
-func WithMaxResult(bytes int) Option {
-	return func(o *options) { o.defaults.Limits.MaxResult = bytes }
-}
-
-// WithMaxRetries bounds how often a failed call is repeated, whatever its tool asks
-// for. Default: [tool.MaxRetryLimit]; 0 means never.
-func WithMaxRetries(most int) Option {
-	return func(o *options) { o.defaults.Limits.MaxRetries = most }
-}
-
 // WithHolding sets whether [Host.Follow] holds what is new or has changed in plugin
 // directories inside the root, where the tools of this host may have written it, until
 // [Host.Sync] or [Host.SyncPlugin]. A plugin whose file was changed there is not
 // started from it either. Default: true.
 func WithHolding(holds bool) Option { return func(o *options) { o.unheld = !holds } }
-
-// WithIdleTimeout ends the process of a plugin that is not used for so long. Default:
-// never.
-func WithIdleTimeout(d time.Duration) Option { return func(o *options) { o.defaults.IdleTimeout = d } }
 
 // SessionOption sets one thing of a session. Order does not matter.
 type SessionOption func(*Session)

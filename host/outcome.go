@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/toolhost/toolhost/host/audit"
@@ -19,10 +20,10 @@ type Outcome struct {
 	Content    string          `json:"content"`
 	Error      *OutcomeError   `json:"error,omitempty"`
 	Structured json.RawMessage `json:"structured,omitempty"`
-	// Blocks are what Content describes: its images, resources and links in full. They are
+	// Blocks, a []tool.Content, are what Content describes: its images, resources and links in full. They are
 	// left out of the JSON if they are text alone, which is all in Content.
-	Blocks   tool.Blocks `json:"blocks,omitzero"`
-	Metadata Metadata    `json:"metadata"`
+	Blocks   blocks   `json:"blocks,omitzero"`
+	Metadata Metadata `json:"metadata"`
 }
 
 // OutcomeError classifies and explains a call that did not succeed.
@@ -92,4 +93,37 @@ func (o Outcome) Ended(res tool.Result, err error) Outcome {
 		o.Error = &OutcomeError{Code: tool.CodeToolFailed, Message: o.Content}
 	}
 	return o
+}
+
+// blocks are the content of a [tool.Result], in its JSON form.
+type blocks []tool.Content
+
+// IsZero reports whether the blocks say no more than [tool.Result.Text]: they are text, or none.
+func (b blocks) IsZero() bool {
+	for _, c := range b {
+		if t, ok := c.(tool.TextContent); !ok || t.Extra != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (b blocks) MarshalJSON() ([]byte, error) {
+	var list struct {
+		Content json.RawMessage `json:"content"`
+	}
+	text, err := json.Marshal(tool.Result{Content: b})
+	if err == nil {
+		err = json.Unmarshal(text, &list)
+	}
+	return list.Content, err
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (b *blocks) UnmarshalJSON(list []byte) error {
+	var r tool.Result
+	err := json.Unmarshal(slices.Concat([]byte(`{"content":`), list, []byte("}")), &r)
+	*b = r.Content
+	return err
 }

@@ -33,7 +33,7 @@ type Override struct {
 	RateLimit *tool.RateLimit `json:"rate,omitempty" example:"10/1m"`
 	// Timeout bounds one attempt, 1ms to 24h. Default: as claimed.
 	//
-	// It holds even above [WithMaxTimeout]. 0: as claimed.
+	// It holds even above [plugin.Settings.MaxTimeout]. 0: as claimed.
 	Timeout time.Duration `json:"timeout,omitempty" example:"30s"`
 	// MaxRetries is how often a failed call may be repeated if that is safe, 0 to 10. Default: as claimed.
 	MaxRetries *int `json:"retries,omitempty" minimum:"0" maximum:"10" example:"0"`
@@ -66,23 +66,17 @@ func (o *Override) equal(other *Override) bool { return o == other || reflect.De
 // WithOverrides sets the operator's overrides of tools, by the names that their sources
 // give them. They hold for tools of every kind, whenever they are added. Default: none.
 func WithOverrides(all map[string]Override) Option {
-	return func(o *options) { o.overrides = maps.Clone(all) }
+	return func(o *options) {
+		own := overrides(maps.Clone(all))
+		o.overrides = &own
+	}
 }
 
-// SetOverrides replaces all overrides in one step, for the tools that are there and those
-// that are added later. Calls under way end by the old ones. A level is given to a tool as it is
-// defined then: one of a plugin or server that is defined otherwise later is dangerous, unless its
-// owner claims no more harm than the level allows, until [Host.AcceptLevels].
-//
-// # Errors
-//
-// If an override does not fit its tool, or gives it the name of another, nothing
-// changes: [tool.CodeInvalidDefinition], [tool.CodeAlreadyExists].
-func (h *Host) SetOverrides(all map[string]Override) error {
+// override replaces all overrides in one step; see [Host.Reconfigure].
+func (h *Host) override(next *overrides) error {
 	h.roster.Reread()
-	next := overrides(maps.Clone(all))
 	err := h.registry.revise(func() (undo func()) {
-		before := h.compiler.rules.Swap(&next)
+		before := h.compiler.rules.Swap(next)
 		return func() { h.compiler.rules.Store(before) }
 	}, func(e *entry) bool { return e.changed != nil || !e.override.equal(next.of(e.source.Name)) }, h.compiler.recompile)
 	if err == nil { // a tool may have been renamed, or have got the name of another

@@ -74,7 +74,7 @@ func TestOverride(t *testing.T) {
 	}
 }
 
-func TestSetOverrides(t *testing.T) {
+func TestReconfigureOverrides(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	for _, name := range []string{"a", "b", "c"} {
@@ -86,7 +86,7 @@ func TestSetOverrides(t *testing.T) {
 			t.Errorf("%s: the tools are %q, want %q", what, got, want)
 		}
 	}
-	set := func(all map[string]host.Override) error { return h.SetOverrides(all) }
+	set := func(all map[string]host.Override) error { return h.Reconfigure(host.WithOverrides(all)) }
 
 	if err := set(map[string]host.Override{"a": {Name: "b"}, "b": {Name: "a"}, "c": {Disabled: true}}); err != nil {
 		t.Error(err)

@@ -38,7 +38,7 @@ func TestPins(t *testing.T) {
 		t.Fatalf("the lock has %q: %+v", names, lock)
 	}
 
-	h := newHost(t, host.WithLockFile(lockPath))
+	h := newHost(t, host.WithLocks(host.Lock{File: lockPath}))
 	require.Must(h.Load(t.Context(), dir))(t)
 	if runtime.GOOS == "linux" {
 		exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pluginOf(h, "named").PID))
@@ -53,7 +53,7 @@ func TestPins(t *testing.T) {
 	plugintest.Deploy(t, dir, "versioned", "2")
 	plugintest.Install(t, dir, "named-new")
 	err := h.Sync(t.Context(), dir)
-	for _, want := range []string{"versioned was not upgraded", lock.Plugins["versioned"].SHA256, "toolhost plugins lock", "named-new does not run"} {
+	for _, want := range []string{"versioned was not upgraded", lock.Plugins["versioned"].SHA256, "write the lock again", "named-new does not run"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the refusal has no %q: %v", want, err)
 		}
@@ -83,20 +83,20 @@ func TestPinsOfDefinitions(t *testing.T) {
 		change(&e)
 		path := filepath.Join(t.TempDir(), "toolhost.lock")
 		require.NoError(t, (&lockfile.Lock{Plugins: map[string]lockfile.Entry{"versioned": e}}).Write(path))
-		h := newHost(t, host.WithLockFile(path))
-		if n, err := h.Load(t.Context(), dir); n != 0 || err == nil || !strings.Contains(err.Error(), "toolhost plugins lock") {
+		h := newHost(t, host.WithLocks(host.Lock{File: path}))
+		if n, err := h.Load(t.Context(), dir); n != 0 || err == nil || !strings.Contains(err.Error(), "write the lock again") {
 			t.Errorf("%s: %d tools, %v", what, n, err)
 		}
 	}
 	for what, text := range map[string]string{"garbage": "what?\n", "empty": "", "half": "format 1\n\nversioned bin"} {
 		path := filepath.Join(t.TempDir(), "toolhost.lock")
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-		h := newHost(t, host.WithLockFile(path))
+		h := newHost(t, host.WithLocks(host.Lock{File: path}))
 		if n, err := h.Load(t.Context(), dir); n != 0 || tool.CodeOf(err) == "" {
 			t.Errorf("a lock that is %s: %d tools, %v", what, n, err)
 		}
 	}
-	none := newHost(t, host.WithLockFile(filepath.Join(t.TempDir(), "toolhost.lock")))
+	none := newHost(t, host.WithLocks(host.Lock{File: filepath.Join(t.TempDir(), "toolhost.lock")}))
 	if n, err := none.Load(t.Context(), dir); n != 2 || err != nil {
 		t.Errorf("no lock: %d tools, %v", n, err)
 	}
@@ -108,7 +108,7 @@ func TestPinsOfWhatIsRemembered(t *testing.T) {
 	dir, cache, lockPath := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "toolhost.lock")
 	plugintest.Deploy(t, dir, "versioned", "1")
 	load := func(path string) (*host.Host, error) {
-		h := newHost(t, host.WithCache(cache), host.WithLockFile(path))
+		h := newHost(t, host.WithCache(cache), host.WithLocks(host.Lock{File: path}))
 		_, err := h.Load(t.Context(), dir)
 		return h, err
 	}

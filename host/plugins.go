@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -129,7 +130,7 @@ func (h *Host) AcceptSandbox(ctx context.Context, name string) error {
 //
 // None: it returns nil when ctx has ended. What is wrong with the directories, and that the
 // system gives no notices of changes, so that Follow looks every second, is logged and is in
-// [Host.Faults].
+// [Status].
 func (h *Host) Follow(ctx context.Context, dirs ...string) error {
 	return h.roster.Follow(ctx, dirs...)
 }
@@ -175,26 +176,34 @@ func (h *Host) Plugins() []plugin.Status {
 // a process of this system.
 func (h *Host) Sandbox(name string) (plugin.SandboxStatus, bool) { return h.roster.Sandbox(name) }
 
-// Draining returns the processes of plugins that were replaced or withdrawn and whose calls
-// may still end, sorted by name.
-func (h *Host) Draining() []plugin.Status { return h.roster.Draining() }
-
 // Journal returns the newest lines of what a plugin wrote, and of what happened to it; nil: no
 // plugin has that name.
-func (h *Host) Journal(name string) *plugin.Journal { return h.roster.Journal(name) }
+func (h *Host) Journal(name string) *pluginrun.Journal { return h.roster.Journal(name) }
 
-// Faults returns what keeps [Host.Follow] from following the directories as it should, as of
-// its last look: a directory that cannot be read or that others may write to, or that changes
-// are noticed late; and the locks whose content waits ([Host.WaitingLocks]). Nil: nothing is
-// wrong, or no Follow runs.
-func (h *Host) Faults() []*tool.Error {
-	out := h.roster.Faults()
+// Status is what is to be known of a host's plugins as a whole.
+type Status struct {
+	// Draining are the processes of plugins that were replaced or withdrawn and whose calls may still end,
+	// sorted by name.
+	Draining []plugin.Status
+	// Skipped are the entries of the plugin directories that are not plugins, and why, sorted by path.
+	Skipped []plugin.Skipped
+	// Faults are what keeps [Host.Follow] from following the directories as it should, as of its last look:
+	// a directory that cannot be read or that others may write to, or that changes are noticed late; and the
+	// locks whose content waits ([Host.WaitingLocks]). Nil: nothing is wrong, or no Follow runs.
+	Faults []*tool.Error
+	// DroppedEvents counts the events that the hooks ([WithHooks]) have missed because they were slow: more
+	// than 1,024 of a kind were waiting.
+	DroppedEvents uint64
+}
+
+// Status returns how the plugins are doing as a whole; [Host.Plugins] has each of them.
+func (h *Host) Status() Status {
+	out := Status{Draining: h.roster.Draining(), Skipped: h.roster.Skipped(), Faults: h.roster.Faults()}
 	for _, w := range h.WaitingLocks() {
-		out = append(out, w.Error)
+		out.Faults = append(out.Faults, w.Error)
+	}
+	if e := h.events; e != nil {
+		out.DroppedEvents = e.calls.Dropped() + e.tools.Dropped() + e.plugins.Dropped()
 	}
 	return out
 }
-
-// Skipped returns the entries of the plugin directories that are not plugins, and why,
-// sorted by path.
-func (h *Host) Skipped() []plugin.Skipped { return h.roster.Skipped() }

@@ -39,7 +39,9 @@ func TestPreview(t *testing.T) {
 		t.Run(string(carrier), func(t *testing.T) {
 			t.Parallel()
 			dir := plugintest.Dir(t, plugintest.Preview)
-			h := newHost(t, host.WithCarrier(carrier), host.WithOverrides(map[string]host.Override{"preview.write": {Name: "write"}}))
+			h := newHost(t, host.WithDefaults(func(all *plugin.Settings) {
+				all.Carrier = carrier
+			}), host.WithOverrides(map[string]host.Override{"preview.write": {Name: "write"}}))
 			require.Must(h.Load(t.Context(), dir))(t)
 			l := &looks{t: t}
 			s := h.Session(host.WithApprover(l))

@@ -21,7 +21,7 @@ func TestProtectedPaths(t *testing.T) {
 	root, elsewhere := t.TempDir(), t.TempDir()
 	require.NoError(t, os.Symlink(elsewhere, filepath.Join(root, "link")))
 	cache, lock := filepath.Join(root, "cache"), filepath.Join(root, "toolhost.lock")
-	h := newHost(t, host.WithRoot(root), host.WithCache(cache), host.WithLockFile(lock), host.WithProtected(filepath.Join(root, "link", "conf")))
+	h := newHost(t, host.WithRoot(root), host.WithCache(cache), host.WithLocks(host.Lock{File: lock}), host.WithProtected(filepath.Join(root, "link", "conf")))
 	require.Must(h.Load(t.Context(), dir))(t)
 	self := require.Must(os.Executable())(t)
 	for _, want := range []string{cache, lock, dir, filepath.Join(elsewhere, "conf"), filepath.Join(root, "link"), self} {

@@ -4,20 +4,10 @@ import (
 	"maps"
 	"sync"
 
-	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/lockfile"
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
-
-// WithPins replaces WithLocks by pins of another kind. of is called before each start: nil
-// means that every plugin may run, an error that none may.
-func WithPins(of func() (plugin.Pins, error)) Option {
-	return func(o *options) {
-		o.refuseNil("WithPins", of == nil)
-		o.operator.pins = of
-	}
-}
 
 // Recorder records which plugins are started and what they say, to make a lock of it or to
 // compare it with one. It is safe for concurrent use.
@@ -76,7 +66,7 @@ type recording struct {
 
 func (recording) Listed(string) error { return nil }
 
-// Needs implements [plugin.NeedsPins].
+// Needs implements [pluginrun.NeedsPins].
 func (r recording) Needs(name string) (*tool.Needs, bool) {
 	if r.Pinned == nil {
 		return nil, false

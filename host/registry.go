@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/internal/roster"
 	"github.com/toolhost/toolhost/host/internal/search"
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -85,7 +86,7 @@ func (r *registry) replace(e *entry) error {
 		old := t.byName[e.def.Name]
 		if old == nil {
 			return tool.Errorf(tool.CodeNotFound, "%w: %s", tool.ErrNotFound, e.def.Name).
-				Of(e.def.Name, "").At(tool.StageRegister).Try("Register adds a tool that is not there yet")
+				Of(e.def.Name, "").At(callstage.Register).Try("Register adds a tool that is not there yet")
 		}
 		t.remove(old)
 		_, err := t.putOne(e)

@@ -8,11 +8,15 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolhost/toolhost/host/internal/chain"
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/deadline"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // How much a session remembers of calls with a key.
+// maxIdempotencyKey bounds [tool.Call.IdempotencyKey], in bytes.
+const maxIdempotencyKey = 256
+
 const (
 	maxReplays     = 256
 	maxReplayBytes = 16 << 20
@@ -39,12 +43,12 @@ type replay struct {
 
 // checkKey refuses a call whose idempotency key is too long, or would be another one on the wire.
 func checkKey(call tool.Call) error {
-	if len(call.IdempotencyKey) <= tool.MaxIdempotencyKey && utf8.ValidString(call.IdempotencyKey) {
+	if len(call.IdempotencyKey) <= maxIdempotencyKey && utf8.ValidString(call.IdempotencyKey) {
 		return nil
 	}
 	return tool.Errorf(tool.CodeInvalidArguments,
 		"Invalid tool call: an idempotency key of %d bytes, which must be at most %d and UTF-8", len(call.IdempotencyKey),
-		tool.MaxIdempotencyKey).Of(call.Name, "").At(tool.StageValidate).NeverSent().Try("use a short random text")
+		maxIdempotencyKey).Of(call.Name, "").At(callstage.Validate).NeverSent().Try("use a short random text")
 }
 
 // once runs a call with a key, unless it has run: then it returns what that call returned.
@@ -59,7 +63,7 @@ func (r *replays) once(ctx context.Context, key string, e *compiled, call tool.C
 		if first.tool != this.tool || first.arguments != this.arguments {
 			return tool.Result{}, tool.Errorf(tool.CodeInvalidArguments,
 				"Invalid tool call: the idempotency key %.64q belongs to another call", key).Of(call.Name, "").
-				At(tool.StageValidate).NeverSent().
+				At(callstage.Validate).NeverSent().
 				Try("use a new key for each call, and the same one only to repeat a call as it was")
 		}
 		replayed := func(ctx context.Context, call tool.Call) (tool.Result, error) { return first.wait(ctx, call) }
@@ -122,7 +126,7 @@ func (r *replay) wait(ctx context.Context, call tool.Call) (tool.Result, error) 
 	case <-ctx.Done():
 		return tool.Result{}, tool.Errorf(tool.CodeOf(ctx.Err()),
 			"the call of tool %s with the same idempotency key had not ended: %v", call.Name, deadline.Cause(ctx)).
-			Of(call.Name, "").At(tool.StageExecute).NeverSent().Because(ctx.Err())
+			Of(call.Name, "").At(callstage.Execute).NeverSent().Because(ctx.Err())
 	}
 }
 

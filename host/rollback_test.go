@@ -13,7 +13,6 @@ import (
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // keeps waits until the binary that serves is kept.
@@ -40,7 +39,9 @@ func deploys(t *testing.T, h *host.Host, dir string, versions ...string) {
 func TestFailedUpgradeServesOn(t *testing.T) {
 	t.Parallel()
 	dir, kept, cache := t.TempDir(), t.TempDir(), t.TempDir()
-	opts := []host.Option{host.WithState(kept), host.WithCache(cache), host.WithIdleTimeout(50 * time.Millisecond)}
+	opts := []host.Option{host.WithState(kept), host.WithCache(cache), host.WithDefaults(func(all *plugin.Settings) {
+		all.IdleTimeout = 50 * time.Millisecond
+	})}
 	h := newHost(t, opts...)
 	deploys(t, h, dir, "1")
 	plugintest.Deploy(t, dir, "versioned", "2-broken")
@@ -127,18 +128,22 @@ func TestKeptBinariesAreChecked(t *testing.T) {
 	t.Parallel()
 	dir, kept := t.TempDir(), t.TempDir()
 	h := newHost(t, host.WithState(kept))
-	deploys(t, h, dir, "1", "2")
+	one, two := filepath.Join(t.TempDir(), "one.lock"), filepath.Join(t.TempDir(), "two.lock")
+	deploys(t, h, dir, "1")
+	pinAll(t, dir, one)
+	deploys(t, h, dir, "2")
+	pinAll(t, dir, two)
 	of := pluginOf(h, "versioned").Kept
 	at := func(i int) string { return filepath.Join(kept, "binaries", of[i].SHA256) }
 
-	pinned := newHost(t, host.WithState(kept), host.WithPins(func() (plugin.Pins, error) { return onlyDigest(of[0].SHA256), nil }))
+	pinned := newHost(t, host.WithState(kept), host.WithLocks(host.Lock{File: two}))
 	require.Must(pinned.Load(t.Context(), dir))(t)
-	if err := pinned.RollbackPlugin(t.Context(), "versioned"); err == nil || !strings.Contains(err.Error(), "not this digest") || version(t, pinned) != "2" {
+	if err := pinned.RollbackPlugin(t.Context(), "versioned"); err == nil || !strings.Contains(err.Error(), "write the lock again") || version(t, pinned) != "2" {
 		t.Errorf("a copy that is not pinned: %v", err)
 	}
 	// The file is another one, and the pinned one is kept: it serves.
 	plugintest.Deploy(t, dir, "versioned", "3")
-	pinned = newHost(t, host.WithState(kept), host.WithPins(func() (plugin.Pins, error) { return onlyDigest(of[1].SHA256), nil }))
+	pinned = newHost(t, host.WithState(kept), host.WithLocks(host.Lock{File: one}))
 	if n, err := pinned.Load(t.Context(), dir); n != 2 || err == nil || version(t, pinned) != "1" {
 		t.Errorf("the pinned copy: %d tools, %v", n, err)
 	}
@@ -153,17 +158,3 @@ func TestKeptBinariesAreChecked(t *testing.T) {
 		t.Errorf("a copy that was exchanged: %v", err)
 	}
 }
-
-// onlyDigest are pins of one binary.
-type onlyDigest string
-
-func (onlyDigest) Listed(string) error { return nil }
-
-func (p onlyDigest) Binary(_, sha256 string) error {
-	if sha256 != string(p) {
-		return tool.Errorf(tool.CodePermissionDenied, "not this digest")
-	}
-	return nil
-}
-
-func (onlyDigest) Described(string, string, wire.Description) error { return nil }

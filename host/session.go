@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/callctx"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -144,7 +145,7 @@ func (s *Session) execute(ctx context.Context, t *chain.Trace, call tool.Call) (
 		call.ID = s.host.nextID()
 	}
 	call.Session, call.Caller = t.Caller.Session, t.Caller.Name
-	if s.asker != nil && tool.AskerFrom(ctx) == nil {
+	if s.asker != nil && callctx.Get[tool.Asker](ctx, callctx.Ask{}) == nil {
 		ctx = tool.WithAsker(ctx, s.asker)
 	}
 	return s.host.chain(chain.WithTrace(ctx, t), call)

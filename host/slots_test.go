@@ -87,7 +87,7 @@ func TestNamesComeBeforeBytes(t *testing.T) {
 	lock.Plugins["huge"] = lock.Plugins["named"]
 	require.NoError(t, lock.Write(path))
 	for _, cache := range [][]host.Option{nil, {host.WithCache(t.TempDir())}} {
-		h := newHost(t, append(cache, host.WithLockFile(path))...)
+		h := newHost(t, append(cache, host.WithLocks(host.Lock{File: path}))...)
 		n, err := h.Load(t.Context(), dir)
 		if n == 0 || err == nil {
 			t.Fatalf("%d tools, %v", n, err)

@@ -48,13 +48,13 @@ func TestTextsForModelsAndPeople(t *testing.T) {
 		approver      policy.Approver
 		model, person string
 	}{
-		{"g_uarded", nil, "Permission denied for tool: g_uarded (it needs the capability fs:write, which you were not given", "--grant fs:write on the command line"},
-		{"g.uarded", nil, "Permission denied for tool: g.uarded (it needs", "--grant fs:write"},
-		{"d_anger", nil, "tool d_anger is dangerous and needs approval, but the session has no approver (it cannot be approved here", "--yes"},
+		{"g_uarded", nil, "Permission denied for tool: g_uarded (it needs the capability fs:write, which you were not given", "which the operator grants: WithGrants or Session.Grant"},
+		{"g.uarded", nil, "Permission denied for tool: g.uarded (it needs", "which the operator grants: WithGrants"},
+		{"d_anger", nil, "tool d_anger is dangerous and needs approval, but the session has no approver (it cannot be approved here", "WithApprover"},
 		{"d_anger", no, "Approval denied for tool: d_anger: not today (STOP: Do NOT retry", "the tool did not run"},
 		{"d_anger", broken, "Approval failed for tool: d_anger: no terminal (the question was not answered", "see to the approver"},
 		{"d_rule", nil, "Approval denied for tool: d_rule: the operator does not allow this tool (do not call it again", "its approval rule is deny"},
-		{"a_rgs", nil, "Invalid tool call: missing required argument: p", "see toolhost tools show a.rgs"},
+		{"a_rgs", nil, "Invalid tool call: missing required argument: p", "see its input schema in Host.Get"},
 		{"g_uarde", nil, "Unknown tool: g_uarde (did you mean g_uarded?)", "did you mean g.uarded?"},
 		{"g.uarde", nil, "Unknown tool: g.uarde (did you mean g.uarded?)", "did you mean g.uarded?"},
 		{"f_ail", nil, "tool f_ail execution failed: no luck", ""},

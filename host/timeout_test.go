@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -20,12 +21,18 @@ func TestClaimedTimeouts(t *testing.T) {
 		claimed tool.Duration
 		want    time.Duration
 	}{
-		"a claim":                 {nil, tool.Duration(2 * time.Minute), 2 * time.Minute},
-		"too much by default":     {nil, claimed, 10 * time.Minute},
-		"too much":                {[]host.Option{host.WithMaxTimeout(time.Hour)}, claimed, time.Hour},
-		"as much as it likes":     {[]host.Option{host.WithMaxTimeout(0)}, claimed, time.Duration(claimed)},
-		"none":                    {nil, 0, 0},
-		"none, and a low maximum": {[]host.Option{host.WithMaxTimeout(time.Second)}, 0, 0},
+		"a claim":             {nil, tool.Duration(2 * time.Minute), 2 * time.Minute},
+		"too much by default": {nil, claimed, 10 * time.Minute},
+		"too much": {[]host.Option{host.WithDefaults(func(all *plugin.Settings) {
+			all.MaxTimeout = time.Hour
+		})}, claimed, time.Hour},
+		"as much as it likes": {[]host.Option{host.WithDefaults(func(all *plugin.Settings) {
+			all.MaxTimeout = 0
+		})}, claimed, time.Duration(claimed)},
+		"none": {nil, 0, 0},
+		"none, and a low maximum": {[]host.Option{host.WithDefaults(func(all *plugin.Settings) {
+			all.MaxTimeout = time.Second
+		})}, 0, 0},
 		"the operator's word": {
 			[]host.Option{host.WithOverrides(map[string]host.Override{"x": {Timeout: time.Hour}})}, claimed, time.Hour,
 		},
@@ -43,7 +50,7 @@ func TestClaimedTimeouts(t *testing.T) {
 func TestAttemptsShareTheirTime(t *testing.T) {
 	t.Parallel()
 	const attempt, most = 100 * time.Millisecond, 250 * time.Millisecond
-	h := newHost(t, host.WithMaxTimeout(most))
+	h := newHost(t, host.WithDefaults(func(all *plugin.Settings) { all.MaxTimeout = most }))
 	x := echo("x", func(d *tool.Definition) { d.Idempotent, d.MaxRetries, d.Timeout = true, 10, tool.Duration(attempt) })
 	x.Handler = func(ctx context.Context, _ tool.Call) (tool.Result, error) {
 		<-ctx.Done()

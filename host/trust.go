@@ -6,9 +6,12 @@ import (
 	"sync"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/pluginpackage"
+	"github.com/toolhost/toolhost/internal/pluginrun"
+	"github.com/toolhost/toolhost/internal/remedy"
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // Trust is whose plugins may run. A plugin's file is signed if the plugin directory has
@@ -31,14 +34,7 @@ type Publisher = pluginpackage.Publisher
 
 // WithTrust runs only plugins that are signed as the operator wants it. Default: the zero
 // [Trust], and signatures are not looked at.
-func WithTrust(t Trust) Option { return func(o *options) { o.operator.trust = t } }
-
-// SetTrust replaces what [WithTrust] says, from the next start on.
-func (h *Host) SetTrust(t Trust) {
-	h.operator.mu.Lock()
-	defer h.operator.mu.Unlock()
-	h.operator.trust = t
-}
+func WithTrust(t Trust) Option { return deciding(func(o *operator) { o.trust = t }) }
 
 // signatures are pins that check signatures, of one plugin directory.
 type signatures struct {
@@ -48,23 +44,23 @@ type signatures struct {
 }
 
 // of returns the pins of a directory; nil: signatures do not count, or it is that of servers.
-func (t Trust) of(dir string, found *verdicts) plugin.Pins {
+func (t Trust) of(dir string, found *verdicts) pluginrun.Pins {
 	if dir == "" || !t.Required && len(t.Publishers) == 0 {
 		return nil
 	}
 	return signatures{t, dir, found}
 }
 
-// Listed implements [plugin.Pins]: the digest of the file has to be known.
+// Listed implements [pluginrun.Pins]: the digest of the file has to be known.
 func (signatures) Listed(string) error { return nil }
 
-// Binary implements [plugin.Pins].
+// Binary implements [pluginrun.Pins].
 func (p signatures) Binary(name, sha256 string) error {
 	_, _, err := p.check(name, sha256)
 	return err
 }
 
-// Described implements [plugin.Pins].
+// Described implements [pluginrun.Pins].
 func (p signatures) Described(name, sha256 string, about wire.Description) error {
 	s, verdict, err := p.check(name, sha256)
 	if err != nil {
@@ -102,7 +98,7 @@ func (p signatures) check(name, sha256 string) (s pluginpackage.Signed, v plugin
 
 // refusal is the error of a plugin that does not run for its signature.
 func (p signatures) refusal(name string, err error) error {
-	hint := "install it from a package of a publisher whom you trust: toolhost plugins install"
+	hint := remedy.Install.String()
 	switch {
 	case errors.Is(err, pluginpackage.ErrUnsigned):
 		hint += "; or, to run what is not signed, remove trust.required from the configuration"
@@ -112,7 +108,7 @@ func (p signatures) refusal(name string, err error) error {
 		hint = "if it may have that, say so under trust.publishers in the configuration"
 	}
 	return tool.Errorf(tool.CodeUnavailable, "plugin %s does not run: %w", name, err).
-		Of("", name).At(tool.StageStart).NeverSent().Fix(hint)
+		Of("", name).At(callstage.Start).NeverSent().Fix(hint)
 }
 
 // verdicts are how the files that were started last are signed, by directory and plugin.

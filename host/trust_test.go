@@ -239,7 +239,7 @@ func TestTrustTakenBack(t *testing.T) {
 	}
 	pid = pluginOf(h, "versioned").PID
 
-	h.SetTrust(host.Trust{Required: true, Publishers: map[string]host.Publisher{"acme": newPublisher(t).trusted}})
+	require.NoError(t, h.Reconfigure(host.WithTrust(host.Trust{Required: true, Publishers: map[string]host.Publisher{"acme": newPublisher(t).trusted}})))
 	err := h.Sync(t.Context(), dir)
 	s := pluginOf(h, "versioned")
 	if err == nil || !strings.Contains(err.Error(), "plugin versioned does not run") || !strings.Contains(s.Upgrade, "plugin versioned does not run") {
@@ -252,7 +252,7 @@ func TestTrustTakenBack(t *testing.T) {
 		t.Errorf("a restart: %v, %+v", err, pluginOf(h, "versioned"))
 	}
 
-	h.SetTrust(trusted)
+	require.NoError(t, h.Reconfigure(host.WithTrust(trusted)))
 	require.NoError(t, h.Sync(t.Context(), dir))
 	if s := pluginOf(h, "versioned"); s.Upgrade != "" || version(t, h) != "1" {
 		t.Errorf("with the key back it is %+v", s)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/internal/roster"
 	"github.com/toolhost/toolhost/host/llmschema"
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -124,7 +125,7 @@ func takenError(e, there *entry) error {
 		msg = fmt.Sprintf("%v: %s is the name under which models call %s, by %s",
 			tool.ErrAlreadyExists, e.def.Name, there.def.Name, ownerName(there.owner))
 	}
-	return tool.Errorf(tool.CodeAlreadyExists, "%s", msg).Of(e.def.Name, e.owner).At(tool.StageRegister).
+	return tool.Errorf(tool.CodeAlreadyExists, "%s", msg).Of(e.def.Name, e.owner).At(callstage.Register).
 		Because(&roster.TakenError{Name: e.def.Name, Owner: there.owner}).Try(hint)
 }
 

@@ -47,7 +47,10 @@ func TestUpgradeLosesNoCall(t *testing.T) {
 			t.Parallel()
 			dir, root := t.TempDir(), t.TempDir()
 			plugintest.Deploy(t, dir, "versioned", "0")
-			h := newHost(t, host.WithRoot(root), host.WithCarrier(carrier), host.WithMaxRetries(0))
+			h := newHost(t, host.WithRoot(root), host.WithDefaults(func(all *plugin.Settings) {
+				all.Carrier = carrier
+				all.Limits.MaxRetries = 0
+			}))
 			require.Must(h.Load(t.Context(), dir))(t)
 			var calls, failed atomic.Int64
 			var all sync.WaitGroup
@@ -154,7 +157,7 @@ func TestSyncSettings(t *testing.T) {
 	h := newHost(t)
 	require.Must(h.Load(t.Context(), dir))(t)
 	set := func(change func(*plugin.Settings)) error {
-		h.SetPluginSettings(func(_ string, s *plugin.Settings) { change(s) })
+		require.NoError(t, h.Reconfigure(host.WithPluginSettings(func(_ string, s *plugin.Settings) { change(s) })))
 		return h.Sync(t.Context(), dir)
 	}
 	first := pluginOf(h, "versioned").PID
@@ -257,7 +260,7 @@ func TestIdle(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	plugintest.Deploy(t, dir, "versioned", "1-keeps")
-	h := newHost(t, host.WithIdleTimeout(20*time.Millisecond))
+	h := newHost(t, host.WithDefaults(func(all *plugin.Settings) { all.IdleTimeout = 20 * time.Millisecond }))
 	require.Must(h.Load(t.Context(), dir))(t)
 	idle := func() bool { return pluginOf(h, "versioned").State == plugin.Idle }
 	require.Eventually(t, "idle", idle)

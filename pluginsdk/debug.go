@@ -13,7 +13,7 @@ import (
 	"syscall"
 
 	"github.com/toolhost/toolhost/internal/confine"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
+	"github.com/toolhost/toolhost/internal/wire"
 )
 
 // isDebugged reports whether the author runs the plugin, perhaps in a debugger.

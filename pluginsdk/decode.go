@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -63,7 +64,7 @@ func unmarshal[T any](doc json.RawMessage) (T, error) {
 
 func invalidCall(name string, err error) error {
 	return tool.Errorf(tool.CodeInvalidArguments, "Invalid tool call: %s", err.Error()).
-		Of(name, "").At(tool.StageExecute).Because(errors.Unwrap(err))
+		Of(name, "").At(callstage.Execute).Because(errors.Unwrap(err))
 }
 
 // plainIntegers returns a valid JSON text with integers that have a fraction, an exponent or the

@@ -32,7 +32,7 @@
 // The context of a function belongs to its call. It ends when the caller gives up or the time is
 // over (its Deadline), and these take it:
 //
-//   - [CallFrom]: the call's ID, the tool, the raw arguments, the caller's name, the session,
+//   - [tool.CallFrom]: the call's ID, the tool, the raw arguments, the caller's name, the session,
 //     by which state is kept, and the idempotency key of a call that may be repeated. What a caller
 //     may do is decided before the call
 //   - [tool.TraceFrom]: the trace, to be passed on with requests to others
@@ -55,5 +55,5 @@
 // hosts share.
 package pluginsdk
 
-// Version is the version of the SDK. A plugin reports it to its host.
-const Version = "0.1.0"
+// version is the SDK's, which a plugin reports to its host.
+const version = "0.1.0"

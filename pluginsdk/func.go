@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"unsafe"
 
+	"github.com/toolhost/toolhost/internal/callctx"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -74,7 +76,7 @@ func handler[In, Out any](name string, d *defaults, fn func(context.Context, In)
 		if err != nil {
 			return tool.Result{}, err
 		}
-		out, err := fn(tool.WithCall(ctx, call), in)
+		out, err := fn(withCall(ctx, call), in)
 		if err != nil {
 			return failure(ctx, name, err)
 		}
@@ -155,6 +157,17 @@ func result[Out any](out Out) (tool.Result, error) {
 	return r, nil
 }
 
-// CallFrom returns the call that a typed function serves: the call's ID, the tool's name,
-// the raw arguments and the session. Outside a call it returns the zero [tool.Call].
-func CallFrom(ctx context.Context) tool.Call { return tool.CallFrom(ctx) }
+// withCall returns a context in which [tool.CallFrom] finds the call. It returns ctx itself
+// if it has the call already.
+func withCall(ctx context.Context, call tool.Call) context.Context {
+	if there, ok := ctx.Value(callctx.Call{}).(*tool.Call); ok && same(there, &call) {
+		return ctx
+	}
+	return context.WithValue(ctx, callctx.Call{}, &call)
+}
+
+func same(a, b *tool.Call) bool {
+	return a.ID == b.ID && a.Name == b.Name && a.Session == b.Session && a.Caller == b.Caller &&
+		a.IdempotencyKey == b.IdempotencyKey && len(a.Arguments) == len(b.Arguments) &&
+		unsafe.SliceData(a.Arguments) == unsafe.SliceData(b.Arguments)
+}

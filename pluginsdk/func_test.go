@@ -180,14 +180,14 @@ func TestCallFrom(t *testing.T) {
 	t.Parallel()
 	var got tool.Call
 	tl := pluginsdk.Func("t", "Looks.", func(ctx context.Context, _ noArgs) (string, error) {
-		got = pluginsdk.CallFrom(ctx)
+		got = tool.CallFrom(ctx)
 		return "", nil
 	})
 	want := tool.Call{ID: "1", Name: "t", Arguments: json.RawMessage(`{"x":1}`), Session: "s"}
 	if _, err := tl.Handler(t.Context(), want); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v, want %+v", got, err, want)
 	}
-	if c := pluginsdk.CallFrom(t.Context()); !reflect.DeepEqual(c, tool.Call{}) {
+	if c := tool.CallFrom(t.Context()); !reflect.DeepEqual(c, tool.Call{}) {
 		t.Errorf("outside a call: %+v", c)
 	}
 }

@@ -9,14 +9,16 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
 
+	"github.com/toolhost/toolhost/internal/need"
 	"github.com/toolhost/toolhost/internal/protect"
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // Plugin is a plugin with more than a list of tools: a name, a version, configuration or
@@ -160,7 +162,7 @@ func (p *Plugin) serve() error {
 	leadLogs(os.Stderr, !debugged)
 	set, changes, err := p.set()
 	if err == nil {
-		err = p.Needs.Check()
+		err = need.Check(p.Needs)
 	}
 	if err == nil {
 		err = p.configured()
@@ -178,7 +180,7 @@ func (p *Plugin) serve() error {
 		return err
 	}
 	features := []string{wire.FeatureStream, wire.FeatureStderr, wire.FeatureAsk}
-	if changes || set.Previews() {
+	if changes || slices.ContainsFunc(p.Tools, func(t tool.Tool) bool { return t.Preview != nil }) {
 		features = append(features, wire.FeaturePreview)
 	}
 	if p.KeepsSessions || p.SessionEnded != nil {
@@ -198,7 +200,7 @@ func (p *Plugin) serve() error {
 	server := &wire.Server{
 		Provider: provider(set, changes),
 		About: wire.Description{
-			Name: p.name(), Version: p.Version, SDK: "toolhost-go/" + Version,
+			Name: p.name(), Version: p.Version, SDK: "toolhost-go/" + version,
 			ConfigSchema: p.ConfigSchema, Features: features, Files: p.Files, Needs: p.Needs,
 		},
 	}

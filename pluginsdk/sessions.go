@@ -2,6 +2,7 @@ package pluginsdk
 
 import (
 	"context"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"sync"
 )
 
@@ -35,7 +36,7 @@ type keptSession[T any] struct {
 // Get returns the value of the session whose call ctx belongs to, and makes it if there is none. A
 // call without a session gets a value of its own, which is not kept or dropped.
 func (s *Sessions[T]) Get(ctx context.Context) *T {
-	id := CallFrom(ctx).Session
+	id := tool.CallFrom(ctx).Session
 	if id == "" {
 		return s.make()
 	}

@@ -1,10 +1,12 @@
 package pluginsdk_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/callctx"
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -17,7 +19,9 @@ func TestSessions(t *testing.T) {
 		Most: 3, New: func() *cart { return &cart{items: []string{"new"}} },
 		Drop: func(c *cart) { dropped <- fmt.Sprint(c.items) },
 	}
-	of := func(session string) *cart { return s.Get(tool.WithCall(t.Context(), tool.Call{Session: session})) }
+	of := func(session string) *cart {
+		return s.Get(context.WithValue(t.Context(), callctx.Call{}, &tool.Call{Session: session}))
+	}
 	of("a").items = []string{"a"}
 	of("b").items = []string{"b"}
 	if one, two := of(""), of(""); one == two || s.Len() != 2 {
@@ -38,9 +42,9 @@ func TestSessions(t *testing.T) {
 		t.Errorf("the one used longest ago is %s, and %d are kept", got, s.Len())
 	}
 	var zero pluginsdk.Sessions[int]
-	*zero.Get(tool.WithCall(t.Context(), tool.Call{Session: "a"})) = 7
+	*zero.Get(context.WithValue(t.Context(), callctx.Call{}, &tool.Call{Session: "a"})) = 7
 	zero.Ended(t.Context(), "a")
-	if n := *zero.Get(tool.WithCall(t.Context(), tool.Call{Session: "a"})); n != 0 {
+	if n := *zero.Get(context.WithValue(t.Context(), callctx.Call{}, &tool.Call{Session: "a"})); n != 0 {
 		t.Errorf("what has ended is %d", n)
 	}
 }

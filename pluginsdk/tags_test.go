@@ -155,7 +155,7 @@ func TestDefaults(t *testing.T) {
 	}
 	// Each handler sees the caller's own arguments next to what it is given.
 	y := pluginsdk.Func("y", "Does.", func(ctx context.Context, v Paging) (string, error) {
-		return fmt.Sprint(v.Limit, string(pluginsdk.CallFrom(ctx).Arguments)), nil
+		return fmt.Sprint(v.Limit, string(tool.CallFrom(ctx).Arguments)), nil
 	}, pluginsdk.Preview(func(_ context.Context, v Paging) (tool.Result, error) { return tool.Text(fmt.Sprint(v.Limit)), nil }))
 	if res, err := y.Handler(t.Context(), tool.Call{Name: "y"}); err != nil || res.Text() != "20" {
 		t.Errorf("a call without arguments: %s, %v", res.Text(), err)

@@ -231,7 +231,9 @@ func (d *demo) notef(format string, args ...any) {
 func (d *demo) start(ctx context.Context) (victim, other *sample, err error) {
 	l, err := d.s.OpenLocal(ctx, session.Needs{
 		Uncached: true,
-		Options:  []host.Option{host.WithMaxRetries(0)}, // a retry would hide the crash
+		Options: []host.Option{host.WithDefaults(func(all *plugin.Settings) {
+			all.Limits.MaxRetries = 0
+		})}, // a retry would hide the crash
 	})
 	if err != nil {
 		return nil, nil, err

@@ -14,7 +14,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/dev"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
+	"github.com/toolhost/toolhost/internal/wire"
 )
 
 const aboutRun = `Build the plugin in a directory, serve it, and build it again whenever a source is saved.

@@ -12,7 +12,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/dev"
 	"github.com/toolhost/toolhost/internal/sandbox"
 	"github.com/toolhost/toolhost/internal/test/require"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
+	"github.com/toolhost/toolhost/internal/wire"
 )
 
 // developPlayer are the words that develop the built player, without a compiler.

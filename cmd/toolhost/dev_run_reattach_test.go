@@ -14,7 +14,7 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/dev"
 	"github.com/toolhost/toolhost/internal/test/require"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
+	"github.com/toolhost/toolhost/internal/wire"
 )
 
 const notesSource = `package main

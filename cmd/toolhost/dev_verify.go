@@ -18,7 +18,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/verify"
 	"github.com/toolhost/toolhost/host"
-	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/safefile"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -78,7 +78,7 @@ func newDevVerifyCommand(s *session.Session) *cobra.Command {
 	flags.StringArrayVar(&c.calls, "call", nil, "call a tool with these arguments, `TOOL=JSON`; may be repeated")
 	flags.BoolVar(&c.of.Dangerous, "allow-dangerous", false, "call all tools, also those that are not safe")
 	flags.StringVar(&c.config, "plugin-config", "", "configure the plugin with this `JSON` object, or @FILE")
-	flags.DurationVar(&c.of.Timeout, "timeout", plugin.DefaultStartTimeout, "how long a start, or a call, may take, a `DURATION`")
+	flags.DurationVar(&c.of.Timeout, "timeout", pluginrun.DefaultStartTimeout, "how long a start, or a call, may take, a `DURATION`")
 	flags.StringVar(&c.junit, "junit", "", "write a report in JUnit's XML to this `FILE`, too")
 	_ = cmd.RegisterFlagCompletionFunc("group", cobra.FixedCompletions(verify.Groups(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("check", cobra.FixedCompletions(checkNames(), cobra.ShellCompDirectiveNoFileComp))

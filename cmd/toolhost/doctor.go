@@ -11,7 +11,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
-	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 )
 
 const aboutDoctor = `Look for what keeps plugins, commands or the daemon from working here: the
@@ -36,12 +36,12 @@ func newDoctorCommand(s *session.Session) *cobra.Command {
 
 // doctorReport is the output of doctor --json.
 type doctorReport struct {
-	Checks      []doctor.Finding    `json:"checks"`
-	Protections []plugin.Protection `json:"protections"`
+	Checks      []doctor.Finding       `json:"checks"`
+	Protections []pluginrun.Protection `json:"protections"`
 }
 
 func examine(ctx context.Context, s *session.Session) error {
-	r := doctorReport{doctor.Examine(ctx, s), plugin.Protections()}
+	r := doctorReport{doctor.Examine(ctx, s), pluginrun.Protections()}
 	err := r.err()
 	if s.Flags.JSON {
 		return s.Out.Report(r, err)

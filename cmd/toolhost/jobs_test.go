@@ -16,7 +16,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/fleet"
-	"github.com/toolhost/toolhost/host/fleet/durable"
+	"github.com/toolhost/toolhost/internal/durable"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 

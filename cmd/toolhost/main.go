@@ -18,6 +18,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/remedy"
 )
 
 func main() {
@@ -32,6 +33,7 @@ func prepare() {
 		// 4 MiB, took a tenth of the time of toolhost tools.
 		debug.SetGCPercent(400)
 	}
+	remedy.Say(remedies)
 	quietGRPC()
 	_ = plugin.Conceal() // toolhost doctor shows whether it works here
 	_ = plugin.Adopt()   // what plugins leave is found without it, too

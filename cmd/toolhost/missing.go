@@ -12,6 +12,8 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/ident"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/internal/suggest"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -41,7 +43,7 @@ func unknownTool(ctx context.Context, s *session.Session, b session.Backend, nam
 	} else if len(names) == 0 {
 		hint = "no tools are loaded: see toolhost plugins, and in a fleet toolhost fleet"
 	}
-	return tool.Errorf(tool.CodeNotFound, "Unknown tool: %s", output.Shorten(sanitize.Text(name), tool.MaxNameLength)).
+	return tool.Errorf(tool.CodeNotFound, "Unknown tool: %s", output.Shorten(sanitize.Text(name), ident.MaxTool)).
 		Of(name, "").Try(hint)
 }
 
@@ -111,8 +113,8 @@ func absentPlugin(b session.Backend, name string) error {
 		if p.Tools == 0 && slices.Contains([]plugin.State{plugin.Refused, plugin.Backoff, plugin.Quarantined}, p.State) {
 			return exit.With(exit.Unavailable, tool.Errorf(tool.CodeUnavailable,
 				"Unknown tool: %s (unless it is one of a plugin that is not available: %s)",
-				output.Shorten(sanitize.Text(name), tool.MaxNameLength), output.FirstLine(p.Reason)).Of(name, p.Name).
-				Because(tool.ErrNotFound).Fix(plugin.TryAgainHint(p.Name)))
+				output.Shorten(sanitize.Text(name), ident.MaxTool), output.FirstLine(p.Reason)).Of(name, p.Name).
+				Because(tool.ErrNotFound).Fix(pluginrun.TryAgainHint(p.Name)))
 		}
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
@@ -141,6 +142,6 @@ func notes(s plugin.Status) string {
 	if len(s.Changed) > 0 {
 		all = append(all, changedTools(s))
 	}
-	all = append(append(all, s.Held), plugin.LostLines(s.Name, s.Lost)...)
+	all = append(append(all, s.Held), pluginrun.LostLines(s.Name, s.Lost)...)
 	return strings.Join(slices.DeleteFunc(all, func(note string) bool { return note == "" }), "; ")
 }

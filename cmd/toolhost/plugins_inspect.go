@@ -8,6 +8,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/lockfile"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 )
 
 // inspection is what a lock compares: the plugins of the directories.
@@ -36,7 +37,7 @@ func inspect(ctx context.Context, s *session.Session, pinned *lockfile.Lock, nee
 		out.unread = out.unread || fault.Plugin == ""
 	}
 	for _, f := range l.Skipped() {
-		out.skipped[plugin.NameOf(filepath.Base(f.Path))] = true
+		out.skipped[pluginrun.NameOf(filepath.Base(f.Path))] = true
 	}
 	out.plugins = l.Plugins()
 	return out, l.Close(ctx)

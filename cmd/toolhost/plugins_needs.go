@@ -10,6 +10,8 @@ import (
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/known"
 	"github.com/toolhost/toolhost/internal/lockfile"
+	"github.com/toolhost/toolhost/internal/need"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -74,7 +76,7 @@ func acceptChanged(s *session.Session, plugins []plugin.Status, now *lockfile.Lo
 			continue
 		}
 		key := known.At(p.Path, p.Name)
-		if one, ok := set.Get(p.Name); ok && p.Kind == plugin.KindMCP {
+		if one, ok := set.Get(p.Name); ok && p.Kind == pluginrun.KindMCP {
 			key = one.Record()
 		}
 		if err := book.Decide(func(all known.Records) { give(all, key, p.Changed) }); err != nil {
@@ -92,8 +94,8 @@ func give(all known.Records, key known.Plugin, changed []plugin.ChangedTool) {
 
 // needy is a plugin that wants more than was accepted.
 type needy struct {
-	Plugin  string            `json:"plugin"`
-	Changes tool.NeedsChanges `json:"changes"`
+	Plugin  string    `json:"plugin"`
+	Changes need.Diff `json:"changes"`
 }
 
 // confirmNeeds asks at the terminal whether plugins may have more than before, and returns an

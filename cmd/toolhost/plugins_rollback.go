@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
-	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/installed"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 )
 
 func newPluginsRollbackCommand(s *session.Session) *cobra.Command {
@@ -24,7 +24,7 @@ in the daemon, without losing a call. The plugin's file stays as it is. Again, i
 back to the one before that. Copies of the last %d binaries that served are kept, see
 toolhost plugins show NAME; a lock decides about them as about files.
 
-It lasts until the file is another one, or until toolhost plugins restart NAME.`, installed.KeptVersions, plugin.KeptBinaries),
+It lasts until the file is another one, or until toolhost plugins restart NAME.`, installed.KeptVersions, pluginrun.KeptBinaries),
 		Example: `  toolhost plugins rollback files
   toolhost plugins rollback files 1.1.0`,
 		Args:              nameAndVersion,

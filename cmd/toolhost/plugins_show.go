@@ -16,6 +16,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/internal/suspect"
 )
@@ -159,7 +160,7 @@ func (p shownPlugin) fields() []output.Field {
 		{Name: "held", Value: p.Held},
 		{Name: "wants more", Value: wantsMore(p.Status)},
 		{Name: "changed", Value: changedTools(p.Status)},
-		{Name: "lost names", Value: strings.Join(plugin.LostLines(p.Name, p.Lost), "; ")},
+		{Name: "lost names", Value: strings.Join(pluginrun.LostLines(p.Name, p.Lost), "; ")},
 		{Name: "won names", Value: p.won()},
 		{Name: "last fault", Value: lastFault},
 		{Name: "output", Value: p.Output},

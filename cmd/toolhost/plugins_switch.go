@@ -11,6 +11,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/known"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
@@ -85,7 +86,7 @@ func enablePlugin(ctx context.Context, s *session.Session, name string) error {
 	held := disabled && p.Reason != "" // as new
 	changed = changed || held || p.WantsMore != nil || len(p.less)+len(p.Changed) > 0
 	if !changed && disabled {
-		if p.Kind == plugin.KindMCP {
+		if p.Kind == pluginrun.KindMCP {
 			return exit.Usage(fmt.Sprintf("the MCP server %s is disabled by %s", name, p.key.Dir), "enable it there")
 		}
 		return exit.Usage(fmt.Sprintf("plugin %s is disabled by the configuration file", name),
@@ -150,7 +151,7 @@ func findPlugin(ctx context.Context, s *session.Session, name string) (p switche
 		}
 		return err
 	})
-	if err != nil || p.Kind != plugin.KindMCP {
+	if err != nil || p.Kind != pluginrun.KindMCP {
 		p.key = known.At(p.Path, name)
 		p.sandbox = p.key
 		return p, err

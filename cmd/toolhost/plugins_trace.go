@@ -15,6 +15,8 @@ import (
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/grant"
 	"github.com/toolhost/toolhost/internal/lazy"
+	"github.com/toolhost/toolhost/internal/need"
+	"github.com/toolhost/toolhost/internal/observe"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -95,7 +97,7 @@ func (c *traceCommand) run(cmd *cobra.Command, name string, call []string) (err 
 			return err
 		}
 	}
-	trace := plugin.NewTrace()
+	trace := observe.New()
 	out, err := c.trace(cmd.Context(), &session.Traced{Name: name, By: trace}, r)
 	if out == nil {
 		return err
@@ -179,7 +181,7 @@ type traced struct {
 }
 
 func (t *traced) compare() {
-	lines := func(all tool.NeedsChanges) []string {
+	lines := func(all need.Diff) []string {
 		out := []string{}
 		for _, c := range all.Larger() {
 			if !grant.IsAmount(c.Line) {
@@ -190,7 +192,7 @@ func (t *traced) compare() {
 	}
 	t.More, t.Less = []string{}, []string{}
 	if t.Declared != nil {
-		t.More, t.Less = lines(t.Needs.Changes(t.Declared)), lines(t.Declared.Changes(t.Needs))
+		t.More, t.Less = lines(need.Changes(t.Needs, t.Declared)), lines(need.Changes(t.Declared, t.Needs))
 	}
 	t.Notes = append([]string{}, t.Notes...)
 }

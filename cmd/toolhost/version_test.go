@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/host"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
+	"github.com/toolhost/toolhost/internal/wire"
 )
 
 func TestVersion(t *testing.T) {

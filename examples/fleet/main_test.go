@@ -10,7 +10,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/fleet"
-	"github.com/toolhost/toolhost/host/fleet/embedded"
+	"github.com/toolhost/toolhost/internal/embedded"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 

@@ -1,8 +1,18 @@
 // Package audit is the log of calls: who called which tool with what, who approved it, and
 // how it ended. Lines of [Admin] say the same of what changes who may do what.
 //
-// Start with [Open], which returns a [File], the [Sink] on disk. [Search] and [Follow]
-// read it, [Verify] checks it.
+//	file, err := audit.Open("audit.jsonl", audit.Options{})
+//	if err != nil {
+//		return err
+//	}
+//	defer func() { _ = file.Close() }() // after the host
+//	h, err := host.New(host.WithAudit(file))
+//	if err != nil {
+//		return err
+//	}
+//	return h.Close(ctx)
+//
+// [Open] returns a [File], the [Sink] on disk. [Search] and [Follow] read it, [Verify] checks it.
 //
 // # The file
 //

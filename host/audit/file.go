@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/internal/safefile"
 	"github.com/toolhost/toolhost/internal/state"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -130,7 +131,7 @@ func Open(path string, o Options) (*File, error) {
 	}
 	if f.cut {
 		f.opts.Warn(fmt.Sprintf("the audit log %s has lost lines at its end, "+
-			"and continues after line %d, which was the newest; see toolhost audit verify", f.path, f.head.last))
+			"and continues after line %d, which was the newest; %s", f.path, f.head.last, remedy.AuditCut))
 	}
 	return f, nil
 }

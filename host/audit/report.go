@@ -2,6 +2,7 @@ package audit
 
 import (
 	"fmt"
+	"github.com/toolhost/toolhost/internal/remedy"
 	"strings"
 	"time"
 )
@@ -79,10 +80,10 @@ func (r *Report) String() string {
 		fmt.Fprintf(&b, "  the hash that was expected is that of line %d, %s\n", m.Seq, m.Time.Local().Format(time.DateTime))
 	}
 	if r.Unended > 0 {
-		fmt.Fprintf(&b, "  %s began and did not end: see toolhost audit --unended\n", count(r.Unended, "call"))
+		fmt.Fprintf(&b, "  %s began and did not end: %s\n", count(r.Unended, "call"), remedy.AuditUnended)
 	}
 	b.WriteString("  lines that were cut off at the end can leave no trace: keep the newest hash in another place, " +
-		"and look for it with toolhost audit verify --expect HASH")
+		"and " + remedy.AuditExpect.String())
 	return b.String()
 }
 

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 
-	"github.com/toolhost/toolhost/host/fleet/internal/fault"
+	"github.com/toolhost/toolhost/internal/fault"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 

@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host/internal/chain"
+	"github.com/toolhost/toolhost/internal/callctx"
+	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // Execute implements [tool.Provider].
@@ -37,7 +39,7 @@ func (s *routes) Execute(ctx context.Context, call tool.Call) (tool.Result, erro
 
 func notShared(name string) error {
 	return tool.Errorf(tool.CodeNotFound, "%w: no host of the fleet shares %s any more", tool.ErrNotFound, name).
-		Of(name, "").At(tool.StageExecute).NeverSent()
+		Of(name, "").At(callstage.Execute).NeverSent()
 }
 
 // remoteCall is a call of a mounted tool.
@@ -61,7 +63,7 @@ func (r *remoteCall) tried(ctx context.Context) (tool.Result, error) {
 	if err == nil || first == nil || ctx.Err() != nil || !r.repeatable(err) {
 		return res, err
 	}
-	if show := tool.DeltasFrom(ctx); show != nil {
+	if show := callctx.Get[func(tool.Delta)](ctx, callctx.Deltas{}); show != nil {
 		show(tool.Delta{Reset: true})
 	}
 	but := first.member
@@ -130,7 +132,7 @@ func (r *remoteCall) once(ctx context.Context, but *member) (tool.Result, *offer
 	}
 	m.measure(time.Since(begin))
 	if a.Reset {
-		if show := tool.DeltasFrom(ctx); show != nil {
+		if show := callctx.Get[func(tool.Delta)](ctx, callctx.Deltas{}); show != nil {
 			show(tool.Delta{Reset: true})
 		}
 	}
@@ -162,5 +164,5 @@ func (r *remoteCall) failed(ctx context.Context, host string, err error) error {
 func (r *remoteCall) gaveUp(ctx context.Context) error {
 	return tool.Errorf(tool.CodeOf(ctx.Err()),
 		"gave up waiting for a host that can run %s: %v", r.call.Name, context.Cause(ctx)).
-		Of(r.call.Name, "").At(tool.StageExecute).NeverSent().Because(ctx.Err())
+		Of(r.call.Name, "").At(callstage.Execute).NeverSent().Because(ctx.Err())
 }

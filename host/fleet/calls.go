@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host"
-	"github.com/toolhost/toolhost/host/fleet/durable"
 	"github.com/toolhost/toolhost/host/internal/chain"
+	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/durable"
+	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -113,9 +115,9 @@ func goesOn(ctx context.Context, name, id string, err error) error {
 		of = " of " + name
 	}
 	return tool.Errorf(code, "the durable call %s%s is not waited for any longer, and goes on: %v", id, of, err).
-		Of(name, Owner).At(tool.StageExecute).Because(fmt.Errorf("%w: %w", ErrGoesOn, err)).
+		Of(name, Owner).At(callstage.Execute).Because(fmt.Errorf("%w: %w", ErrGoesOn, err)).
 		Try("do not repeat the call: it goes on, and the tool would run twice").
-		Fix(fmt.Sprintf("toolhost jobs show %s --wait prints its result, toolhost jobs cancel %s ends it", id, id))
+		Fix(remedy.Job.For(id))
 }
 
 // outcomeOf returns how a call of a tool, by its name here, has ended.
@@ -149,8 +151,8 @@ func (q *queue) DurableMode(name string) durable.Mode {
 //
 // # Errors
 //
-// [tool.CodeNotFound] if there is no queue; those of [durable.Calls.List].
-func (q *queue) ListCalls(ctx context.Context) ([]durable.Call, error) {
+// [tool.CodeNotFound] if there is no queue; those of NATS.
+func (q *queue) ListCalls(ctx context.Context) ([]Job, error) {
 	calls, err := q.open(ctx, false)
 	if err != nil {
 		return nil, err
@@ -166,11 +168,11 @@ func (q *queue) ListCalls(ctx context.Context) ([]durable.Call, error) {
 //
 // # Errors
 //
-// [tool.CodeNotFound] if there is no queue; those of [durable.Calls.Get].
-func (q *queue) GetCall(ctx context.Context, id string) (durable.Call, error) {
+// [tool.CodeNotFound] if there is no queue; those of NATS.
+func (q *queue) GetCall(ctx context.Context, id string) (Job, error) {
 	calls, err := q.open(ctx, false)
 	if err != nil {
-		return durable.Call{}, err
+		return Job{}, err
 	}
 	c, err := calls.Peek(ctx, id)
 	return q.here(c), err
@@ -182,10 +184,10 @@ func (q *queue) GetCall(ctx context.Context, id string) (durable.Call, error) {
 //
 // [tool.CodeNotFound] if there is no queue; those of [durable.Calls.Wait], which wrap [ErrGoesOn] if
 // the call goes on.
-func (q *queue) WaitCall(ctx context.Context, id string) (durable.Call, error) {
+func (q *queue) WaitCall(ctx context.Context, id string) (Job, error) {
 	calls, err := q.open(ctx, false)
 	if err != nil {
-		return durable.Call{}, err
+		return Job{}, err
 	}
 	c, err := calls.Wait(ctx, id)
 	c = q.here(c)
@@ -197,7 +199,7 @@ func (q *queue) WaitCall(ctx context.Context, id string) (durable.Call, error) {
 
 // Received returns how a call that [Fleet.WaitCall] returned has ended, as a session of its caller gets it: see
 // [host.Session.Receive].
-func (q *queue) Received(ctx context.Context, s *host.Session, c durable.Call) (host.Outcome, tool.Result, error) {
+func (q *queue) Received(ctx context.Context, s *host.Session, c Job) (host.Outcome, tool.Result, error) {
 	name := c.Tool
 	if owner, _ := q.host.OwnerOf(name); owner != Owner && q.mounts.tool(name) != nil { // the operator may have renamed it
 		for _, t := range q.host.Tools(host.Filter{}) {

@@ -10,8 +10,8 @@ import (
 	"slices"
 
 	"github.com/toolhost/toolhost/host"
-	"github.com/toolhost/toolhost/host/fleet/durable"
 	"github.com/toolhost/toolhost/host/internal/checked"
+	"github.com/toolhost/toolhost/internal/durable"
 	"github.com/toolhost/toolhost/internal/schema"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )

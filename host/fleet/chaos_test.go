@@ -15,7 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/toolhost/toolhost/host/fleet"
-	"github.com/toolhost/toolhost/host/fleet/embedded"
+	"github.com/toolhost/toolhost/internal/embedded"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -143,7 +143,7 @@ func TestUnknownHost(t *testing.T) {
 	// Once it is known, its tools come.
 	c := s.config("b", share("*"), mount("*"))
 	c.Peers = map[string]fleet.Peer{"guest": {Key: other.Public()}}
-	require.NoError(t, b.Reconfigure(c))
+	require.NoError(t, b.Fleet.Reconfigure(c))
 	if got := b.state("x"); got == fleet.HostRefused {
 		t.Error("a host that is known now is shown as one that is not")
 	}
@@ -160,7 +160,7 @@ func TestUnknownHost(t *testing.T) {
 	})
 	friend := fleet.Peer{Key: own.Public(), Share: []string{}}
 	c = fleet.Config{Mount: []string{"*"}, Share: []string{"*"}, Peers: map[string]fleet.Peer{"friend": friend}}
-	require.NoError(t, x.Reconfigure(c))
+	require.NoError(t, x.Fleet.Reconfigure(c))
 	require.Eventually(t, "its tools", func() bool { return x.has("who") })
 	require.Eventually(t, "an end of the reason", func() bool { return reason() == "" })
 	if b.has("trap") {
@@ -259,11 +259,11 @@ func TestMountLater(t *testing.T) {
 	s := newSite(t)
 	join(t, s.config("b", share("*")), says("who", "b"))
 	a := join(t, s.config("a"))
-	require.NoError(t, a.Reconfigure(s.config("a", mount("*"))))
+	require.NoError(t, a.Fleet.Reconfigure(s.config("a", mount("*"))))
 	if got := a.text(t, "who"); got != "b" {
 		t.Errorf("got %q", got)
 	}
-	require.NoError(t, a.Reconfigure(s.config("a")))
+	require.NoError(t, a.Fleet.Reconfigure(s.config("a")))
 	require.Eventually(t, "the end of the tool", func() bool { return !a.has("who") })
 }
 

@@ -8,8 +8,9 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/toolhost/toolhost/host"
-	"github.com/toolhost/toolhost/host/fleet/durable"
+	"github.com/toolhost/toolhost/internal/durable"
 	"github.com/toolhost/toolhost/internal/ident"
+	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -169,7 +170,7 @@ func (c *Config) Check() error {
 		case !ident.Valid(name):
 			return bad("%.70q is not a name of a host", name)
 		case !ValidKey(p.Key):
-			return bad("the key of host %s is not the public half of an NKey of the user type: it begins with U, and toolhost fleet key prints it", name)
+			return bad("the key of host %s is not the public half of an NKey of the user type: it begins with U, and %s", name, remedy.FleetKey)
 		case keys[p.Key] != "":
 			return bad("hosts %s and %s have the same key", keys[p.Key], name)
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/internal/lazy"
+	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -63,7 +64,7 @@ func (n *node) dial(c *Config) error {
 	}
 	e := tool.Errorf(tool.CodeUnavailable,
 		"%s", withoutUsers(fmt.Sprintf("no NATS server is reached at %s: %v", c.URL, err))).
-		Because(err).Fix("start one, or look at nats.url; toolhost serve --nats embedded starts one for this machine")
+		Because(err).Fix(remedy.NATS.String())
 	if refusedBy(err) {
 		e.Code, e.Message = tool.CodePermissionDenied, withoutUsers(fmt.Sprintf("the NATS server at %s does not let this host in: %v", c.URL, err))
 		e.OperatorHint = "give it nats.credentials, or let the key " + c.Key.Public() + " log in there"

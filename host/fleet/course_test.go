@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/fleet"
+	"github.com/toolhost/toolhost/internal/callctx"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -21,7 +22,7 @@ func TestCourseOfCall(t *testing.T) {
 	canceled := make(chan struct{})
 	join(t, s.config("b", share("*")),
 		handler("reports", func(ctx context.Context, call tool.Call) (tool.Result, error) {
-			if report := tool.ProgressFrom(ctx); report != nil {
+			if report := callctx.Get[func(tool.Progress)](ctx, callctx.Progress{}); report != nil {
 				report(tool.Progress{Done: 1, Total: 2})
 			}
 			answer, err := tool.Ask(ctx, tool.Question{Message: "go on?", Schema: tool.Schema(`{"type":"object","properties":{"yes":{"type":"boolean"}}}`)})
@@ -49,7 +50,7 @@ func TestCourseOfCall(t *testing.T) {
 	a := join(t, s.config("a", mount("*")))
 	session := a.Session()
 	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-	ctx := tool.WithTrace(t.Context(), tool.Trace{Parent: parent})
+	ctx := context.WithValue(t.Context(), callctx.Trace{}, tool.Trace{Parent: parent})
 	var progress atomic.Int32
 	var shown strings.Builder
 	_, res, err := session.CallWith(ctx, tool.Call{Name: "reports"}, host.CallOptions{

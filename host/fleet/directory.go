@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -131,10 +132,10 @@ func (d *directory) one(name string) (*member, error) {
 		return nil, nil
 	case len(found) == 0:
 		return nil, tool.Errorf(tool.CodeNotFound, "no host of the fleet is called %.70q", name).
-			Fix("toolhost fleet shows the hosts")
+			Fix(remedy.Hosts.String())
 	case self || len(found) > 1:
 		return nil, tool.Errorf(tool.CodeAlreadyExists, "several hosts of the fleet are called %s", name).
-			Fix("use the instance, which toolhost fleet --json shows")
+			Fix(remedy.Instance.String())
 	}
 	return found[0], nil
 }

@@ -1,6 +1,17 @@
 // Package fleet joins hosts over NATS: what one shares, others mount, and calls run through the
-// chain of both. Begin with [Join]. docs/fleet.md says what is promised, and what happens when
-// something fails.
+// chain of both. docs/fleet.md says what is promised, and what happens when something fails.
+//
+//	key, err := fleet.KeyFile("fleet.key") // made if it is not there
+//	if err != nil {
+//		return err
+//	}
+//	h, err := host.New()
+//	if err != nil {
+//		return err
+//	}
+//	defer func() { _ = h.Close(ctx) }()
+//	_, err = fleet.Join(ctx, h, fleet.Config{URL: "nats://127.0.0.1:4222", Key: key, Name: "program", Mount: []string{"*"}})
+//	return err
 package fleet
 
 import (

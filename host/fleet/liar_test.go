@@ -18,6 +18,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/fleet"
+	"github.com/toolhost/toolhost/internal/callctx"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -301,7 +302,7 @@ func TestLiesInCalls(t *testing.T) {
 		},
 		"progress without end": {
 			func(ctx context.Context, _ tool.Call) (tool.Result, error) {
-				report := tool.ProgressFrom(ctx)
+				report := callctx.Get[func(tool.Progress)](ctx, callctx.Progress{})
 				for i := 0; ctx.Err() == nil; i++ {
 					report(tool.Progress{Done: float64(i), Message: strings.Repeat("x", 1000)})
 				}

@@ -11,8 +11,10 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/toolhost/toolhost/host/fleet/internal/link"
+	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/remedy"
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // line carries this host's calls to another one.
@@ -169,7 +171,7 @@ func (m *member) unreachable(err error) *tool.Error {
 		why = "the connection to the NATS server is lost"
 	}
 	return tool.Errorf(tool.CodeUnavailable, "host %s cannot be reached: %s", m.host, why).
-		At(tool.StageExecute).NeverSent().Because(err).Try("try again later").Fix("toolhost fleet shows the hosts")
+		At(callstage.Execute).NeverSent().Because(err).Try("try again later").Fix(remedy.Hosts.String())
 }
 
 // ask runs one of the fleet's own operations at the host, in a time of its own: to compile what several have said may

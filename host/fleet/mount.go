@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/mod/semver"
 
-	"github.com/toolhost/toolhost/host/fleet/durable"
 	"github.com/toolhost/toolhost/host/internal/checked"
+	"github.com/toolhost/toolhost/internal/durable"
 )
 
 // offer is a tool that a host shares and this one mounts. It never changes.

@@ -3,7 +3,7 @@ package fleet
 import (
 	"slices"
 
-	"github.com/toolhost/toolhost/host/fleet/durable"
+	"github.com/toolhost/toolhost/internal/durable"
 )
 
 // Permissions are the subjects that a user of a NATS server may use.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -115,7 +117,7 @@ func (r *remoteCall) better(but *member) (*offer, error) {
 		if bound == nil {
 			b.id, b.losses = "", b.losses+1
 			return nil, tool.Errorf(tool.CodeUnavailable, "the state that the session had in plugin %s is lost with host %s", key.plugin, b.host).
-				Of(r.call.Name, Owner).At(tool.StageExecute).Because(errStateLost).
+				Of(r.call.Name, Owner).At(callstage.Execute).Because(errStateLost).
 				Try("begin again what was begun in this session: the next call starts without state")
 		}
 		for _, version := range r.tool.versions {
@@ -216,7 +218,7 @@ func (r *remoteCall) noHost(v *version) error {
 	why := "each host that shares it drains, and takes no new calls"
 	switch {
 	case r.on != "" && severalOwners(r.routes.directory.named(r.on)):
-		why = "hosts with different keys are called " + r.on + ": use the instance, which toolhost fleet --json shows"
+		why = "hosts with different keys are called " + r.on + ": " + remedy.Instance.String()
 	case r.on != "":
 		why = "host " + r.on + " does not share it, or takes no calls"
 	case v.reason != "":
@@ -229,6 +231,6 @@ func (r *remoteCall) noHost(v *version) error {
 
 func noHost(name, why string) error {
 	return tool.Errorf(tool.CodeUnavailable, "no host of the fleet can run %s: %s", name, why).Of(name, Owner).
-		At(tool.StageExecute).NeverSent().Try("try again later").
-		Fix("toolhost fleet shows the hosts, and toolhost tools the tools")
+		At(callstage.Execute).NeverSent().Try("try again later").
+		Fix(remedy.HostsTools.String())
 }

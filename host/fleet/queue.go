@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/toolhost/toolhost/host"
-	"github.com/toolhost/toolhost/host/fleet/durable"
+	"github.com/toolhost/toolhost/internal/durable"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 

@@ -14,8 +14,9 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/fleet"
-	"github.com/toolhost/toolhost/host/fleet/durable"
-	"github.com/toolhost/toolhost/host/fleet/embedded"
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/durable"
+	"github.com/toolhost/toolhost/internal/embedded"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -98,7 +99,7 @@ func TestDurableCall(t *testing.T) {
 		t.Errorf("who gives up at once is told %v", err)
 	}
 	e := tool.AsError(err)
-	if e.Code != tool.CodeCanceled || e.Unsent || !errors.Is(err, fleet.ErrGoesOn) || !strings.Contains(e.OperatorHint, "toolhost jobs show "+id) {
+	if e.Code != tool.CodeCanceled || e.Unsent || !errors.Is(err, fleet.ErrGoesOn) || !strings.Contains(e.OperatorHint, "Fleet.WaitCall of "+id) {
 		t.Errorf("who gives up is told %+v", e)
 	}
 	close(release)
@@ -167,7 +168,9 @@ func TestDurableCallsHoldNoSlots(t *testing.T) {
 		}, idempotent),
 		says("quick", "now"))
 	retries := 3
-	h, err := host.New(host.WithConcurrency(2, 1), host.WithOverrides(map[string]host.Override{"fails": {MaxRetries: &retries}}))
+	h, err := host.New(host.WithDefaults(func(all *plugin.Settings) {
+		all.Limits.Running, all.Limits.Waiting = 2, 1
+	}), host.WithOverrides(map[string]host.Override{"fails": {MaxRetries: &retries}}))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = h.Close(context.Background()) })
 	f, err := fleet.Join(t.Context(), h, s.config("a", mount("*"), lasting(durable.AtMostOnce, "slow", "fails")))
@@ -223,7 +226,7 @@ func TestDurableCallWithoutJetStream(t *testing.T) {
 		t.Errorf("%+v", q)
 	}
 	c := s.config("a", mount("*"))
-	require.NoError(t, a.Reconfigure(c))
+	require.NoError(t, a.Fleet.Reconfigure(c))
 	require.Eventually(t, "it is not durable any more", func() bool {
 		res, err := a.Execute(t.Context(), tool.Call{Name: "one"})
 		return err == nil && res.Text() == "1"
@@ -309,7 +312,7 @@ func TestDurableCallWithPermissions(t *testing.T) {
 	}
 	c := fleet.Config{URL: url, Key: key, Name: "a", Mount: []string{"*"}}
 	lasting(durable.AtMostOnce, "*")(&c)
-	if err := a.Reconfigure(c); err != nil { // which takes effect for the next call
+	if err := a.Fleet.Reconfigure(c); err != nil { // which takes effect for the next call
 		t.Fatal(err)
 	}
 	ctx, submittedID := submitted(t, t.Context())

@@ -14,8 +14,8 @@ import (
 	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/host/fleet/internal/link"
 	"github.com/toolhost/toolhost/internal/test/require"
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // raw is a host with a known key that speaks the fleet's protocol as it likes.

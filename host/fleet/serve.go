@@ -11,9 +11,10 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/fleet/internal/link"
 	"github.com/toolhost/toolhost/internal/callctx"
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/textstream"
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 const (
@@ -183,7 +184,7 @@ func (g *servedLink) run(ctx context.Context, c *configured, p namedPeer, call t
 	t, there := g.inbound.catalogue.Load().tools[call.Name]
 	if !there || !matches(p.Share, call.Name) {
 		return failed(tool.Errorf(tool.CodeNotFound, "tool not found: %s is not shared with this host", call.Name).
-			At(tool.StageResolve).NeverSent().Because(tool.ErrNotFound))
+			At(callstage.Resolve).NeverSent().Because(tool.ErrNotFound))
 	}
 	limit := c.maxCalls()
 	if n := g.paid.calls.Add(1); int(n) > limit {
@@ -192,7 +193,7 @@ func (g *servedLink) run(ctx context.Context, c *configured, p namedPeer, call t
 		e.RetryAfter = tool.Duration(time.Second)
 		by := Caller{Peer: p.name, Host: g.called}.account()
 		g.inbound.host.Refuse(host.Caller{Name: by, Account: by, Via: Owner}, call.Name, e)
-		return failed(e.At(tool.StageLimit).NeverSent().Try("try again later").Fix("raise nats.max_calls there"))
+		return failed(e.At(callstage.Limit).NeverSent().Try("try again later").Fix("raise nats.max_calls there"))
 	}
 	defer g.inbound.serve()()
 	defer g.paid.calls.Add(-1)
@@ -204,7 +205,7 @@ func (g *servedLink) run(ctx context.Context, c *configured, p namedPeer, call t
 	}
 	if g.inbound.draining.Load() && (!t.Keeps || !slices.Contains(session.Plugins(), t.Plugin)) {
 		return failed(tool.Errorf(tool.CodeUnavailable, "it drains and takes no new calls").
-			At(tool.StageStart).NeverSent().Try("try again later"))
+			At(callstage.Start).NeverSent().Try("try again later"))
 	}
 	o := host.CallOptions{IdempotencyKey: call.IdempotencyKey}
 	reset := false

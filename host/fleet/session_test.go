@@ -17,7 +17,6 @@ import (
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // lively returns a host with a plugin that keeps state for sessions, and the plugin's workspace, in
@@ -70,11 +69,8 @@ func (c *counter) Connect(context.Context, io.ReadWriteCloser, plugin.Events) (p
 	return c, nil
 }
 
-func (c *counter) Description() wire.Description {
-	return wire.Description{
-		Name: "lively", Features: []string{wire.FeatureSessions},
-		Tools: []tool.Definition{says("lively.visit", "").Definition},
-	}
+func (c *counter) Description() plugin.Description {
+	return plugin.Description{KeepsSessions: true, Tools: []tool.Definition{says("lively.visit", "").Definition}}
 }
 
 func (*counter) List(context.Context) ([]tool.Definition, error) {

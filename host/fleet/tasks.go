@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host"
-	"github.com/toolhost/toolhost/host/fleet/durable"
 	"github.com/toolhost/toolhost/host/task"
+	"github.com/toolhost/toolhost/internal/durable"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 

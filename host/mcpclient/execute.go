@@ -9,6 +9,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/host/internal/mcpwire"
+	"github.com/toolhost/toolhost/internal/callctx"
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/mcpjson"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -28,7 +30,7 @@ func (l *link) Execute(ctx context.Context, call tool.Call) (tool.Result, error)
 	theirs, ok := l.listed.Load().theirs[call.Name]
 	if !ok {
 		return tool.Result{}, tool.Errorf(tool.CodeNotFound, "Unknown tool: %s", call.Name).
-			Of(call.Name, l.u.config.Name).At(tool.StageExecute).Try("list the tools again")
+			Of(call.Name, l.u.config.Name).At(callstage.Execute).Try("list the tools again")
 	}
 	arguments := call.Arguments
 	if len(arguments) == 0 {
@@ -48,7 +50,7 @@ func (l *link) Execute(ctx context.Context, call tool.Call) (tool.Result, error)
 		err = fmt.Errorf("tool %s of the MCP server %s: %w", call.Name, l.u.config.Name, err)
 		l.fault(err)
 		return tool.Result{}, tool.Errorf(tool.CodeInvalidResult, "%s", l.clean(err).Error()).
-			Of(call.Name, l.u.config.Name).At(tool.StageExecute).Because(err)
+			Of(call.Name, l.u.config.Name).At(callstage.Execute).Because(err)
 	}
 	l.u.named.addContent(call.Session, result.Content)
 	return result, nil
@@ -150,7 +152,7 @@ func answerable(ctx context.Context, may Questions) map[string]any {
 				out["roots"] = struct{}{}
 			}
 		}
-	} else if tool.AskerFrom(ctx) != nil && may.allows(askElicitation) {
+	} else if callctx.Get[tool.Asker](ctx, callctx.Ask{}) != nil && may.allows(askElicitation) {
 		out["elicitation"] = &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}}
 	}
 	return out

@@ -16,8 +16,8 @@ import (
 
 	"github.com/toolhost/toolhost/host/internal/mcpwire"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/sanitize"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // link is one connection to a server: a [plugin.Connection].
@@ -106,7 +106,7 @@ func (u *Upstream) connectWith(
 	_ = l.abort()
 	if err = l.refusal(err); again {
 		u.legacy.Store(true)
-		err = fmt.Errorf("%w: %w", plugin.ErrAgain, err)
+		err = fmt.Errorf("%w: %w", pluginrun.ErrAgain, err)
 	}
 	return nil, err
 }
@@ -131,8 +131,8 @@ func (l *link) watch() {
 }
 
 // Description implements [plugin.Connection].
-func (l *link) Description() wire.Description {
-	about := wire.Description{Name: l.u.config.Name, SDK: "mcp"}
+func (l *link) Description() plugin.Description {
+	about := plugin.Description{SDK: "mcp"}
 	if init := l.session.InitializeResult(); init != nil {
 		about.SDK = "mcp/" + init.ProtocolVersion
 		if init.ServerInfo != nil {

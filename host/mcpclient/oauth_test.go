@@ -77,7 +77,7 @@ func TestLogin(t *testing.T) {
 	u := oauthUpstream(t, s, dir)
 
 	err := tryEcho(t, u)
-	if tool.CodeOf(err) != tool.CodeUnavailable || !strings.Contains(err.Error(), "toolhost plugins login srv") {
+	if tool.CodeOf(err) != tool.CodeUnavailable || !strings.Contains(err.Error(), "authorize the host at srv") {
 		t.Fatalf("before the login: %v", err)
 	}
 	require.NoError(t, u.Login(within(t), LoginOptions{OpenBrowser: browse}))

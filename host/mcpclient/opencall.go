@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/toolhost/toolhost/host/internal/mcpwire"
+	"github.com/toolhost/toolhost/internal/callctx"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -115,7 +116,7 @@ type calls struct {
 // begin adds a call.
 func (s *calls) begin(ctx context.Context, session string) (*openCall, error) {
 	c, _ := observed(ctx)
-	c.session, c.report = session, tool.ProgressFrom(ctx)
+	c.session, c.report = session, callctx.Get[func(tool.Progress)](ctx, callctx.Progress{})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.open) >= maxOpen {

@@ -12,11 +12,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/host/internal/mcpwire"
-	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/mcpmeta"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-var _ plugin.Own = (*Upstream)(nil)
+var _ pluginrun.Own = (*Upstream)(nil)
 
 // ownTool is one of the host's own tools.
 type ownTool struct {
@@ -93,7 +95,7 @@ func (u *Upstream) pinned(of mcpwire.Kind) json.RawMessage {
 		return nil
 	}
 	text, err := json.Marshal(map[string]any{"toolhost/" + string(of): all})
-	if err == nil && len(text) <= maxPinned && tool.CheckMeta(text) == nil {
+	if err == nil && len(text) <= maxPinned && mcpmeta.Check(text) == nil {
 		return text
 	}
 	sum := sha256.Sum256(text)
@@ -109,10 +111,10 @@ func (u *Upstream) own(name string) mcpwire.Own {
 	return mcpwire.Own(theirs)
 }
 
-// IsOwn implements [plugin.Own].
+// IsOwn implements [pluginrun.Own].
 func (u *Upstream) IsOwn(name string) bool { return u.own(name) != "" }
 
-// IsDangerous implements [plugin.Own]: what is read or followed is dangerous, unless the server has
+// IsDangerous implements [pluginrun.Own]: what is read or followed is dangerous, unless the server has
 // listed it, or named it to the session.
 func (u *Upstream) IsDangerous(ctx context.Context, call tool.Call) bool {
 	own := u.own(call.Name)
@@ -173,7 +175,7 @@ func (l *link) executeOwn(ctx context.Context, own mcpwire.Own, call tool.Call) 
 	err := json.Unmarshal(call.Arguments, &in)
 	if err != nil {
 		return tool.Result{}, tool.Errorf(tool.CodeInvalidArguments, "Invalid tool call: %v", err).
-			Of(call.Name, l.u.config.Name).At(tool.StageExecute).NeverSent()
+			Of(call.Name, l.u.config.Name).At(callstage.Execute).NeverSent()
 	}
 	if own == mcpwire.Subscribe {
 		err = l.subscribe(ctx, in.URI)

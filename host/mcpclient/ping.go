@@ -3,11 +3,11 @@ package mcpclient
 import (
 	"context"
 
-	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 )
 
-var _ plugin.Pinger = (*link)(nil)
+var _ pluginrun.Pinger = (*link)(nil)
 
-// Ping implements [plugin.Pinger]. A server of a revision that has no ping says so, which is an
+// Ping implements [pluginrun.Pinger]. A server of a revision that has no ping says so, which is an
 // answer too.
 func (l *link) Ping(ctx context.Context) error { return l.session.Ping(ctx, nil) }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/host/internal/mcpwire"
+	"github.com/toolhost/toolhost/internal/callctx"
 	"github.com/toolhost/toolhost/internal/mcpjson"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -136,7 +137,7 @@ func (l *link) elicit(ctx context.Context, p *mcp.ElicitParams) (out *mcp.Elicit
 	if to := mcpwire.PeerFrom(ctx); to != nil {
 		return ask(ctx, l, func(ctx context.Context) (*mcp.ElicitResult, error) { return to.Elicit(ctx, p) })
 	}
-	asker := tool.AskerFrom(ctx)
+	asker := callctx.Get[tool.Asker](ctx, callctx.Ask{})
 	if asker == nil || p.Mode == mcpwire.ModeURL {
 		return nil, l.unanswered("an answer of a person")
 	}

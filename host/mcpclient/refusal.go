@@ -16,6 +16,8 @@ import (
 
 	"github.com/toolhost/toolhost/host/internal/mcpline"
 	"github.com/toolhost/toolhost/internal/address"
+	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -66,15 +68,15 @@ func (l *link) refusal(err error) error {
 		return err
 	}
 	return tool.Errorf(tool.CodeUnavailable, "the MCP server %s does not let the host in: %w", l.u.config.Name, err).
-		Of("", l.u.config.Name).At(tool.StageStart).Try("ask the operator to authorize the host").
-		Fix("run toolhost plugins login " + l.u.config.Name + ", or give the server's headers a valid token")
+		Of("", l.u.config.Name).At(callstage.Start).Try("ask the operator to authorize the host").
+		Fix(remedy.Login.For(l.u.config.Name) + ", or give the server's headers a valid token")
 }
 
 // failure returns the error of a call that has no result.
 func (l *link) failure(ctx context.Context, call tool.Call, err error) error {
 	var already *tool.Error
 	theirs := theirError(err)
-	out := &tool.Error{Tool: call.Name, Plugin: l.u.config.Name, Stage: tool.StageExecute, Err: err}
+	out := &tool.Error{Tool: call.Name, Plugin: l.u.config.Name, Stage: callstage.Execute, Err: err}
 	name := fmt.Sprintf("tool %s of the MCP server %s", call.Name, l.u.config.Name)
 	switch {
 	case errors.As(err, &already):

@@ -18,6 +18,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/internal/mcpwire"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/ident"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -212,7 +213,7 @@ func (u *Upstream) unavailable(err error) *tool.Error {
 		return already
 	}
 	return tool.Errorf(tool.CodeUnavailable, "the MCP server %s does not answer as one: %w", u.config.Name, err).
-		Of("", u.config.Name).At(tool.StageStart).Try("try again later").
+		Of("", u.config.Name).At(callstage.Start).Try("try again later").
 		Fix("see its log, and that the command or URL is that of an MCP server")
 }
 

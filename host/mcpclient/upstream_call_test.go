@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/host/internal/mcpwire"
+	"github.com/toolhost/toolhost/internal/callctx"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -166,7 +167,7 @@ func TestCalls(t *testing.T) {
 	t.Parallel()
 	everyWay(t, func(t *testing.T, l *link, w *watched, s *busyServer, _ string) {
 		ctx := within(t)
-		traced := tool.WithTrace(ctx, tool.Trace{Parent: "00-a-b-01"})
+		traced := context.WithValue(ctx, callctx.Trace{}, tool.Trace{Parent: "00-a-b-01"})
 		if got := execute(t, l, traced, "srv.echo", `{"n":9007199254740993}`).Text(); got != `{"n":9007199254740993}` {
 			t.Errorf("echo %s", got)
 		}

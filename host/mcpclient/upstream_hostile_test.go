@@ -18,6 +18,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolhost/toolhost/internal/ident"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -290,7 +291,7 @@ func TestHostileLists(t *testing.T) {
 				t.Errorf("%q is not in\n%.2000s", c.fault, w.all())
 			}
 			for _, d := range tools {
-				if d.Description == "" || len(d.Name) > tool.MaxNameLength || d.Safety.Effective() != tool.Dangerous {
+				if d.Description == "" || len(d.Name) > ident.MaxTool || d.Safety.Effective() != tool.Dangerous {
 					t.Errorf("%.300v", d)
 				}
 			}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/mcpserver"
+	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -37,7 +38,7 @@ func annotated() tool.Tool {
 			Icons: json.RawMessage(saidIcons), Meta: json.RawMessage(saidMeta),
 		},
 		Handler: func(context.Context, tool.Call) (tool.Result, error) {
-			of := tool.Extra(`{"annotations":` + saidAnnotations + `,"_meta":` + saidMeta + `}`)
+			of := `{"annotations":` + saidAnnotations + `,"_meta":` + saidMeta + `}`
 			return tool.Result{Meta: json.RawMessage(saidMeta), Content: []tool.Content{
 				tool.TextContent{Text: "t", Extra: of},
 				tool.ImageContent{Data: []byte{1}, MIMEType: "image/png", Extra: of},
@@ -195,12 +196,12 @@ func TestHostileExtras(t *testing.T) {
 		"deep":        {Meta: json.RawMessage(deep)},
 		"large":       {Meta: json.RawMessage(large)},
 		"extra":       {Content: []tool.Content{tool.TextContent{Extra: `{"annotations":1}`}}},
-		"large extra": {Content: []tool.Content{tool.ResourceLink{URI: "a:b", Extra: tool.Extra(`{"_meta":` + large + `}`)}}},
+		"large extra": {Content: []tool.Content{tool.ResourceLink{URI: "a:b", Extra: `{"_meta":` + large + `}`}}},
 		"icon":        {Content: []tool.Content{tool.ResourceLink{URI: "a:b", Extra: `{"icons":[{"src":"file:///etc/passwd"}]}`}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHost(t, host.WithMaxResult(1<<20))
+			h := newHost(t, host.WithDefaults(func(all *plugin.Settings) { all.Limits.MaxResult = 1 << 20 }))
 			one := tool.Tool{
 				Definition: tool.Definition{Name: "a.b", Description: "d", Safety: tool.Safe},
 				Handler:    func(context.Context, tool.Call) (tool.Result, error) { return res, nil },

@@ -92,7 +92,7 @@ func TestPassThroughNeedsTheGrant(t *testing.T) {
 	for _, one := range h.Tools(host.Filter{}) {
 		rules[one.Name] = host.Override{Permission: &needs}
 	}
-	require.NoError(t, h.SetOverrides(rules))
+	require.NoError(t, h.Reconfigure(host.WithOverrides(rules)))
 	read := func(grants ...tool.Capability) error {
 		c := ways[0].connect(t, serve(t, h, mcpserver.Options{Upstreams: up}, host.WithGrants(grants...)), nil)
 		_, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "test://static-text"})

@@ -14,6 +14,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/internal/mcpwire"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/mcpjson"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -271,7 +272,7 @@ func (c *clientSession) call(ctx context.Context, to reachable, own mcpwire.Own,
 	// A limit of characters is for what models read.
 	session := c.now().With(host.WithResultLimit(0))
 	res, err := session.Execute(ctx, tool.Call{Name: name, Arguments: arguments})
-	if e := tool.AsError(err); err != nil && e.Code == tool.CodeNotFound && e.Stage == tool.StageResolve {
+	if e := tool.AsError(err); err != nil && e.Code == tool.CodeNotFound && e.Stage == callstage.Resolve {
 		return nil, errNotReached
 	}
 	return res.Structured, err

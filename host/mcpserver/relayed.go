@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/host/internal/mcpwire"
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/mcpjson"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -164,7 +165,7 @@ func (c *clientSession) ofReference(ctx context.Context, ref *mcp.CompleteRefere
 // theirError returns the error that a mounted server answered a call with; nil: it is another's.
 func theirError(err error) *jsonrpc.Error {
 	var theirs *jsonrpc.Error
-	if tool.AsError(err).Stage == tool.StageExecute && errors.As(err, &theirs) {
+	if tool.AsError(err).Stage == callstage.Execute && errors.As(err, &theirs) {
 		return theirs
 	}
 	return nil

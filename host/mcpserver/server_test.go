@@ -20,6 +20,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/mcpserver"
+	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/test/mcptest"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
@@ -88,7 +89,10 @@ const ceiling = require.Ceiling
 
 func newHost(t testing.TB, opts ...host.Option) *host.Host {
 	t.Helper()
-	h, err := host.New(append([]host.Option{host.WithRoot(t.TempDir()), host.WithStartTimeout(ceiling), host.WithCallTimeout(time.Hour)}, opts...)...)
+	h, err := host.New(append([]host.Option{host.WithRoot(t.TempDir()), host.WithDefaults(func(all *plugin.Settings) {
+		all.StartTimeout = ceiling
+		all.CallTimeout = time.Hour
+	})}, opts...)...)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		if err := h.Close(context.Background()); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/host/task"
+	"github.com/toolhost/toolhost/internal/callctx"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -156,7 +157,7 @@ func (r *running) follow(ctx context.Context) task.End {
 func (r *running) note(ctx context.Context) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.noted = tool.ProgressFrom(ctx)
+	r.noted = callctx.Get[func(tool.Progress)](ctx, callctx.Progress{})
 }
 
 // pass puts a question to whoever has the task.

@@ -1,9 +1,6 @@
 package plugin
 
-import (
-	"github.com/toolhost/toolhost/internal/socketpair"
-	"github.com/toolhost/toolhost/pluginsdk/tool"
-)
+import "github.com/toolhost/toolhost/pluginsdk/tool"
 
 // Carrier is what calls travel on. If a plugin does not offer the chosen one, the next is
 // used: Socket, then Stream, then Unary.
@@ -34,18 +31,4 @@ func ParseCarrier(name string) (Carrier, error) {
 		return c, nil
 	}
 	return "", tool.Errorf(tool.CodeInvalidArguments, "unknown carrier %.40q", name).Try("use socket, stream or unary")
-}
-
-// offerSockets makes the socket pairs that the process inherits ends of: one for calls, if
-// that was chosen, and one for gRPC. If the first cannot be made, calls travel on the next carrier.
-func (p *process) offerSockets() (err error) {
-	if p.cmd.inheritSocket {
-		if p.socket, p.cmd.socket, err = socketpair.New(); err != nil {
-			p.log.Warn("no socket for the plugin's calls; they take the stream", "error", err)
-		}
-	}
-	if p.grpc.ours, p.cmd.grpc, err = socketpair.New(); err != nil {
-		return notConfined(err)
-	}
-	return nil
 }

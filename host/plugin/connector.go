@@ -2,12 +2,10 @@ package plugin
 
 import (
 	"context"
-	"errors"
 	"io"
 	"log/slog"
 
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // Connector reaches something that serves tools and is not a plugin of this project's
@@ -18,23 +16,9 @@ type Connector interface {
 	Command() *Command
 	// Connect returns when the server has described itself. Stdio is the standard input and
 	// output of the process; nil without a program. Connect must return soon after ctx ends;
-	// the connection outlives ctx. An error with [ErrAgain] as a cause lets Connect be called
-	// once more at once, with another process.
+	// the connection outlives ctx.
 	Connect(ctx context.Context, stdio io.ReadWriteCloser, to Events) (Connection, error)
 }
-
-// Own is a [Connector] with tools of the host's own, by which what a server has besides tools is
-// reached. Operators see them, and models do not.
-type Own interface {
-	// IsOwn reports whether a tool is one of them, by the name that the Connection gives it.
-	IsOwn(tool string) bool
-	// IsDangerous reports whether a call of one of them can do more harm than its definition says.
-	IsDangerous(context.Context, tool.Call) bool
-}
-
-// ErrAgain is the cause of an error of [Connector.Connect] that says that the next try may
-// succeed, as the Connector has learned from this one.
-var ErrAgain = errors.New("worth another try")
 
 // Command is a program and its surroundings. What is not said is as for a plugin.
 type Command struct {
@@ -50,9 +34,8 @@ type Command struct {
 // Connection is one connection that a [Connector] made. Its methods are safe for concurrent
 // use.
 type Connection interface {
-	// Description is what the server said of itself last. Its tools have the names by which
-	// the host registers them.
-	Description() wire.Description
+	// Description is what the server said of itself last.
+	Description() Description
 	// Execute runs one call. An error with the code [tool.CodeUnavailable] or
 	// [tool.CodeCrashed] says that the connection is gone, of a program's: the host waits for
 	// Done then, and for how the process has ended.
@@ -64,12 +47,13 @@ type Connection interface {
 	Close(context.Context) error
 }
 
-// Pinger is a [Connection] that can ask the server for a sign of life. It is asked only when a
-// call was not answered in time: a server that answers neither is ended.
-type Pinger interface {
-	// Ping returns nil, or any error that says that the server answers; or, when ctx has
-	// ended, that it does not.
-	Ping(ctx context.Context) error
+// Description is what a server says of itself.
+type Description struct {
+	Version string            // its own
+	SDK     string            // what it was made with, or speaks, such as mcp/2025-11-25
+	Tools   []tool.Definition // by the names under which the host registers them
+	// KeepsSessions says that it keeps state for each session.
+	KeepsSessions bool
 }
 
 // Events is what a [Connection] reports. The functions return at once.

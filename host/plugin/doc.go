@@ -1,10 +1,7 @@
-// Package plugin runs plugin binaries as processes of their own and shows each
-// as a tool.Provider.
+// Package plugin has the words in which a host and its operator speak of plugins and servers: how one
+// is run ([Settings], [Sandbox], [Limits], [RestartPolicy]), what becomes of it ([Status], [State],
+// [Event]), and how something else that serves tools is reached ([Server], [Connector]).
 //
-// Start with [Discover], which finds the binaries of a directory, and [New],
-// which makes a [Plugin] of one. What the host believes about a plugin it has
-// checked: go-plugin's client is used through its own extension points, and
-// everything that a hostile plugin could do to it is done here instead, by
-// code that expects it (the process, its pipes, its handshake line, its
-// socket). docs/isolation.md lists what is contained and how.
+// A host finds, starts and supervises them. What it believes about a plugin it has checked;
+// docs/isolation.md lists what is contained and how.
 package plugin

@@ -1,9 +1,8 @@
 package plugin
 
 import (
-	"github.com/toolhost/toolhost/internal/grant"
 	"github.com/toolhost/toolhost/internal/sandbox"
-	"github.com/toolhost/toolhost/pluginsdk/tool"
+	"time"
 )
 
 // Sandbox is what the operator lets a plugin's process have. A list that is nil leaves it to
@@ -59,26 +58,6 @@ type Sandbox struct {
 	Env []string `json:"env,omitzero" is:"sandbox_env" title:"a list of names" words:"default=null none=[]" example:"PATH,LANG | none"`
 }
 
-// Undecided returns those of the differences between declarations that the operator has left
-// to what the plugin declares: of lines that the sandbox has itself, nothing is to be accepted.
-func (s Sandbox) Undecided(all tool.NeedsChanges) tool.NeedsChanges {
-	if s.Level == NoSandbox {
-		return nil
-	}
-	decided := map[string]bool{"": true}
-	for _, l := range grant.Lines {
-		decided[l.Name] = l.IsSaid(&s)
-		decided[""] = decided[""] && (decided[l.Name] || grant.IsAmount(l.Name))
-	}
-	var out tool.NeedsChanges
-	for _, c := range all {
-		if !decided[c.Line] {
-			out = append(out, c)
-		}
-	}
-	return out
-}
-
 // SandboxLevel says how strictly a [Sandbox] is applied.
 type SandboxLevel string
 
@@ -118,3 +97,16 @@ func (s SandboxStatus) Open() []SandboxLine { return sandbox.Report(s.Lines).Ope
 
 // SandboxLine is one line of what a process may do.
 type SandboxLine = sandbox.Line
+
+// Denial is something that the sandbox of a plugin has refused to its process. What files it was
+// refused is not known to the host.
+type Denial struct {
+	// What it is, such as "exec", "socket: network" or "net: example.com:443".
+	What string `json:"what"`
+	// Count is how often, over all runs, and Last when it was so last.
+	Count int64     `json:"count"`
+	Last  time.Time `json:"last"`
+}
+
+// EnforcesLess is a line that the first start of a plugin enforced, and the next would not.
+type EnforcesLess = sandbox.Fall

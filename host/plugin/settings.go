@@ -2,10 +2,10 @@ package plugin
 
 import (
 	"encoding/json"
-	"reflect"
 	"sync"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/observe"
 	"github.com/toolhost/toolhost/internal/setting"
 )
 
@@ -45,7 +45,7 @@ type Settings struct {
 	Sandbox Sandbox `json:"sandbox"`
 	// Trace records what the process uses, to propose a sandbox. Nothing is refused to it,
 	// whatever Sandbox says, and it starts only where this can be seen: on Linux. Default: nil.
-	Trace *Trace `json:"-"`
+	Trace *observe.Trace `json:"-"`
 	// Previews says whether people who approve a call are shown what it would do. The host asks the plugin.
 	Previews bool `json:"previews" default:"true" example:"false"`
 	// IdleTimeout is how long a process may go without a call before it is ended, at least 1s, or never. The next call
@@ -56,7 +56,7 @@ type Settings struct {
 	// StartTimeout bounds a start, from fork to description, 100ms to 10m. An MCP server has a minute by default,
 	// because npx and uvx may have to download first.
 	//
-	// 0 means the default, [DefaultStartTimeout].
+	// 0 means the default, 10s.
 	StartTimeout time.Duration `json:"start_timeout" minimum:"100ms" maximum:"10m" default:"10s" example:"20s"`
 	// CallTimeout bounds one attempt of a tool that names no limit itself, 1ms to 24h, or never.
 	CallTimeout time.Duration `json:"call_timeout" words:"never=0" default:"1m" example:"2m"`
@@ -100,18 +100,3 @@ var defaults = sync.OnceValue(func() (s Settings) {
 // DefaultSettings returns the settings of a plugin for which the operator has decided
 // nothing. Those of toolhost.yaml also have an idle time, of 10 minutes.
 func DefaultSettings() Settings { return defaults() }
-
-// Equal reports whether two settings are the same.
-func (s Settings) Equal(other Settings) bool { return reflect.DeepEqual(s, other) }
-
-// SameProcess reports whether one process can serve under both settings: the others
-// differ only in what the host itself decides.
-func (s Settings) SameProcess(other Settings) bool {
-	of := func(s Settings) Settings {
-		return Settings{
-			Enabled: s.Enabled, Args: s.Args, Env: s.Env, Config: s.Config, Carrier: s.Carrier, Namespace: s.Namespace,
-			Sandbox: s.Sandbox, Trace: s.Trace,
-		}
-	}
-	return of(s).Equal(of(other))
-}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/need"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -31,7 +32,7 @@ const (
 type Status struct {
 	Name    string `json:"name"`
 	Path    string `json:"path"`           // of its file; of a server, a command or a URL
-	Kind    string `json:"kind,omitempty"` // such as [KindMCP]; empty: it is a plugin's file
+	Kind    string `json:"kind,omitempty"` // such as mcp; empty: it is a plugin's file
 	State   State  `json:"state"`
 	Reason  string `json:"reason,omitempty"` // why it is refused or degraded, or how the last run ended
 	PID     int    `json:"pid,omitempty"`
@@ -106,9 +107,9 @@ type Offers struct {
 
 // WantsMore is by what a plugin's needs exceed what was accepted of them.
 type WantsMore struct {
-	Changes tool.NeedsChanges `json:"changes"`
-	Text    string            `json:"text"`   // Changes on one line, fit to be shown
-	Accept  string            `json:"accept"` // the command that accepts them
+	Changes need.Diff `json:"changes"`
+	Text    string    `json:"text"`   // Changes on one line, fit to be shown
+	Accept  string    `json:"accept"` // what accepts them, such as a command
 }
 
 // ChangedTool is a tool whose definition has changed since the operator gave it a level.
@@ -141,9 +142,6 @@ func (s Signature) String() string {
 	}
 	return "no"
 }
-
-// KeptBinaries is how many binaries of a plugin are kept.
-const KeptBinaries = 3
 
 // KeptBinary is a copy of a binary that served.
 type KeptBinary struct {

@@ -9,7 +9,7 @@ import (
 // Hooks are notified of calls, and of changes of tools and plugins. Those of calls run in
 // order on one goroutine, the others each on one of their own, and never delay a call: a hook
 // that panics misses that event, and a hook that blocks causes later events to be dropped
-// when 1,024 wait; Host.DroppedEvents counts them. Nil hooks are skipped.
+// when 1,024 wait; Host.Status counts them. Nil hooks are skipped.
 type Hooks struct {
 	// Before is called when a call comes in.
 	Before func(Event)

@@ -54,7 +54,7 @@ type Call struct {
 	Tool      string
 	Arguments json.RawMessage
 	// Run does the call and returns how it ended. Its context ends when the task is cancelled,
-	// its time is over or the store is closed, and has what [AskerFrom] and [tool.ProgressFrom]
+	// its time is over or the store is closed, and has what [AskerFrom] and the receiver of [tool.WithProgress]
 	// return. A store that carries calls out elsewhere need not call it. Default: nil, the
 	// session's CallWith.
 	Run func(context.Context) End

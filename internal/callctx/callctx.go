@@ -3,6 +3,8 @@
 // context for each.
 package callctx
 
+import "context"
+
 type (
 	// Call is the key of a *tool.Call.
 	Call struct{}
@@ -19,3 +21,9 @@ type (
 	// Stream is the key of a *textstream.Slot.
 	Stream struct{}
 )
+
+// Get returns what a call's context has under a key; the zero value: it has nothing.
+func Get[T any](ctx context.Context, key any) (v T) {
+	v, _ = ctx.Value(key).(T)
+	return v
+}

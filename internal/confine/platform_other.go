@@ -56,3 +56,6 @@ func (g Group) Forget() {}
 
 // Adopt returns [errors.ErrUnsupported].
 func Adopt() error { return errors.ErrUnsupported }
+
+// Conceal returns [errors.ErrUnsupported].
+func Conceal() error { return errors.ErrUnsupported }

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/need"
 	"github.com/toolhost/toolhost/internal/sandbox"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -96,10 +97,10 @@ func (r *Records) UnmarshalJSON(text []byte) error {
 	}
 	for dir, plugins := range all {
 		for name, one := range plugins {
-			if err := one.Needs.Check(); err != nil {
+			if err := need.Check(one.Needs); err != nil {
 				return fmt.Errorf("plugin %.100q of %.300q: %w", name, dir, err)
 			}
-			one.Needs = one.Needs.Normal()
+			one.Needs = need.Normal(one.Needs)
 			plugins[name] = one
 		}
 	}
@@ -136,7 +137,7 @@ func (r Records) Ran(p Plugin, n *tool.Needs) {
 
 // Accept notes what the operator has accepted of a plugin's needs, in place of what was known.
 func (r Records) Accept(p Plugin, n *tool.Needs) {
-	r.Change(p, func(one *Record) { one.Ran, one.Needs = true, n.Normal() })
+	r.Change(p, func(one *Record) { one.Ran, one.Needs = true, need.Normal(n) })
 }
 
 // Loosen notes that the operator accepts that lines of a plugin's sandbox are open.

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -26,7 +28,7 @@ func (l *Lock) Check(name string, found Entry) error {
 	}
 	return tool.Errorf(tool.CodeUnavailable,
 		"plugin %s does not run, as it is not what toolhost.lock pins: %s", name, strings.Join(texts, "; ")).
-		Of("", name).At(tool.StageStart).NeverSent().Fix("if this is what you want to run: " + relock)
+		Of("", name).At(callstage.Start).NeverSent().Fix("if this is what you want to run: " + remedy.Lock.String())
 }
 
 // CheckBinary is [Lock.Check] before the plugin is started, when only its bytes are known.

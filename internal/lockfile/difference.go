@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolhost/toolhost/internal/need"
 	"github.com/toolhost/toolhost/internal/sanitize"
-	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // Kind says what differs.
@@ -41,8 +41,8 @@ type Difference struct {
 	More    int      `json:"more,omitempty"`
 	// Needs are what differs in the needs; of a plugin that was added, Declared is all of them,
 	// for people, if it declares any.
-	Needs    tool.NeedsChanges `json:"needs,omitempty"`
-	Declared string            `json:"declared,omitempty"`
+	Needs    need.Diff `json:"needs,omitempty"`
+	Declared string    `json:"declared,omitempty"`
 }
 
 // String returns the difference on one line.

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolhost/toolhost/internal/ident"
+	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
@@ -117,7 +118,7 @@ func Parse(file string, content []byte) (*Lock, error) {
 	p := parser{lock: &Lock{Plugins: map[string]Entry{}}, seen: map[string]bool{}}
 	line, err := p.parse(content)
 	if err != nil {
-		return nil, fmt.Errorf("%s:%d: %w (restore the file, or write it again: %s)", file, max(line, 1), err, relock)
+		return nil, fmt.Errorf("%s:%d: %w (restore the file, or write it again: %s)", file, max(line, 1), err, remedy.Lock)
 	}
 	return p.lock, nil
 }

@@ -71,9 +71,6 @@ import (
 // of some 10,000 tools of servers.
 const MaxSize = 16 << 20
 
-// relock is the command that accepts what is there.
-const relock = "toolhost plugins lock"
-
 // platform is the platform of this process, as binaries are pinned for it.
 const platform = runtime.GOOS + "/" + runtime.GOARCH
 

@@ -167,7 +167,7 @@ func TestParseRefuses(t *testing.T) {
 		strings.Repeat("#", MaxSize+1):                   "l:1: the file has more than",
 	} {
 		l, err := Parse("l", []byte(text))
-		if l != nil || err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "toolhost plugins lock") {
+		if l != nil || err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "write the lock again") {
 			t.Errorf("%.60q: %v, %v\nwant %s", text, l, err, want)
 		}
 	}
@@ -264,7 +264,7 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s: %v", name, c.err)
 			continue
 		}
-		for _, want := range append(c.want, "if this is what you want to run: toolhost plugins lock") {
+		for _, want := range append(c.want, "if this is what you want to run: write the lock again") {
 			if !strings.Contains(c.err.Error(), want) {
 				t.Errorf("%s: %v\nwant %s", name, c.err, want)
 			}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/toolhost/toolhost/internal/need"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -18,7 +19,7 @@ func NeedsText(n *tool.Needs) string {
 	if n == nil {
 		return undeclared
 	}
-	text, err := json.Marshal(n.Normal())
+	text, err := json.Marshal(need.Normal(n))
 	if err != nil { // a number that is none, which is not declared
 		return undeclared
 	}
@@ -40,7 +41,7 @@ func parseNeeds(text string) (*tool.Needs, error) {
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("expected one JSON object of needs")
 	}
-	return n, n.Check()
+	return n, need.Check(n)
 }
 
 // addNeeds reads the value of a line of needs: for this platform into e, else into the lock.
@@ -71,13 +72,13 @@ func (l *Lock) Needs(name string) (n *tool.Needs, pinned bool) {
 }
 
 // needsChanges returns what differs between declarations as a lock has them.
-func needsChanges(was, is string) tool.NeedsChanges {
+func needsChanges(was, is string) need.Diff {
 	before, err := parseNeeds(was)
 	now, err2 := parseNeeds(is)
 	if err != nil || err2 != nil {
-		return tool.NeedsChanges{{Was: was, Larger: true}}
+		return need.Diff{{Was: was, Larger: true}}
 	}
-	return now.Changes(before)
+	return need.Changes(now, before)
 }
 
 // declared is a declaration as a lock has it for people; empty: it declares nothing.

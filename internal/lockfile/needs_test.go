@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/need"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -32,7 +33,7 @@ func TestNeedsInALock(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, l) {
 		t.Errorf("%v: %+v\nwant %+v", err, got, l)
 	}
-	for name, want := range map[string]*tool.Needs{"full": full.Normal(), "none": {}, "mute": nil} {
+	for name, want := range map[string]*tool.Needs{"full": need.Normal(full), "none": {}, "mute": nil} {
 		if n, pinned := got.Needs(name); !pinned || !reflect.DeepEqual(n, want) {
 			t.Errorf("%s: %v, %v", name, n, pinned)
 		}

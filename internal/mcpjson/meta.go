@@ -6,13 +6,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolhost/toolhost/pluginsdk/tool"
+	"github.com/toolhost/toolhost/internal/mcpmeta"
 )
 
 // Icons, annotations and "_meta" of tools and results pass as the plugin or server wrote them,
 // numbers and the order of keys included.
 
-// Members are the members of a content block that [tool.Content] has in its Extra.
+// Members are the members of a content block that a [tool.Content] has as its Extra.
 type Members struct {
 	Annotations json.RawMessage `json:"annotations,omitempty"`
 	Meta        json.RawMessage `json:"_meta,omitempty"`
@@ -23,7 +23,7 @@ type Members struct {
 	Inside json.RawMessage `json:"-"`
 }
 
-// extraJSON is a [tool.Extra].
+// extraJSON is the Extra of a block.
 type extraJSON struct {
 	Members
 	Resource *resourceMeta `json:"resource,omitempty"`
@@ -34,7 +34,7 @@ type resourceMeta struct {
 }
 
 // MembersOf returns the members for clients; nil: there are none.
-func MembersOf(e tool.Extra) *Members {
+func MembersOf(e string) *Members {
 	if e == "" {
 		return nil
 	}
@@ -51,14 +51,13 @@ func MembersOf(e tool.Extra) *Members {
 }
 
 // extra returns the members of a block of a server as its Extra. One that is wrong is left out.
-func (m *Members) extra(kind string) tool.Extra {
+func (m *Members) extra(kind string) string {
 	if m.Annotations == nil && m.Meta == nil && m.Inside == nil && kind != "resource_link" {
 		return ""
 	}
-	right := func(members extraJSON) (tool.Extra, bool) {
+	right := func(members extraJSON) (string, bool) {
 		b, err := json.Marshal(members)
-		e := tool.Extra(b)
-		return e, err == nil && len(b) > len("{}") && e.Check() == nil
+		return string(b), err == nil && len(b) > len("{}") && mcpmeta.CheckExtra(string(b)) == nil
 	}
 	var out extraJSON
 	add := func(to *json.RawMessage, value json.RawMessage) {
@@ -94,7 +93,7 @@ func (m *Members) extra(kind string) tool.Extra {
 // meaning: what comes from a plugin or a mounted server is not the word of this one. What is
 // not an object, and one that is empty then, is none.
 func Unreserved(meta json.RawMessage) json.RawMessage {
-	if len(meta) == 0 || tool.CheckMeta(meta) != nil {
+	if len(meta) == 0 || mcpmeta.Check(meta) != nil {
 		return nil
 	}
 	all := ObjectOf(meta)

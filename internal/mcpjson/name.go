@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/toolhost/toolhost/pluginsdk/tool"
+	"github.com/toolhost/toolhost/internal/ident"
 )
 
 // Present returns a member of an object; nil: it is not there, or null.
@@ -23,5 +23,5 @@ func Name(name string) string {
 		}
 		return '_'
 	}, name)
-	return out[:min(len(out), tool.MaxNameLength)]
+	return out[:min(len(out), ident.MaxTool)]
 }

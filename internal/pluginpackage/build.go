@@ -18,6 +18,7 @@ import (
 	"github.com/opencontainers/image-spec/specs-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/toolhost/toolhost/internal/need"
 	"github.com/toolhost/toolhost/internal/safefile"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -55,7 +56,7 @@ func Build(ctx context.Context, in Input) (*Package, error) {
 	m.SchemaVersion = SchemaVersion
 	m.Platforms, m.SBOM, m.LicenseText = map[string]Blob{}, nil, nil
 	m.Definitions = slices.SortedFunc(slices.Values(m.Definitions), func(a, b tool.Definition) int { return strings.Compare(a.Name, b.Name) })
-	m.Needs = m.Needs.Normal()
+	m.Needs = need.Normal(m.Needs)
 	for _, p := range slices.Sorted(maps.Keys(in.Files)) {
 		b, err := blobs.addFile(ctx, in.Files[p])
 		if err != nil {

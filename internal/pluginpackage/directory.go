@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/internal/lockfile"
+	"github.com/toolhost/toolhost/internal/need"
 	"github.com/toolhost/toolhost/internal/trusted"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -89,7 +90,7 @@ func (m Manifest) CheckDescription(defs []tool.Definition, needs *tool.Needs) er
 		}
 		return fmt.Errorf("%w: it serves other tools than were signed: %s", ErrOther, shown)
 	}
-	if more := needs.Changes(m.Needs).Larger(); len(more) > 0 {
+	if more := need.Changes(needs, m.Needs).Larger(); len(more) > 0 {
 		return fmt.Errorf("%w: it needs more than was signed: %s", ErrOther, more)
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"aead.dev/minisign"
 
 	"github.com/toolhost/toolhost/internal/egress"
+	"github.com/toolhost/toolhost/internal/need"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -103,7 +104,7 @@ func (p Publisher) exceeded(m Manifest) []string {
 		}
 	}
 	if p.Needs != nil {
-		for _, c := range m.Needs.Changes(p.Needs).Larger() {
+		for _, c := range need.Changes(m.Needs, p.Needs).Larger() {
 			if c.Line == "" {
 				out = append(out, "it does not declare what it needs")
 				continue

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -80,7 +81,7 @@ func Inside(root, path string) bool {
 func Refusal(path string) error {
 	return tool.Errorf(tool.CodePermissionDenied,
 		"%s is protected: it belongs to what rules the host that runs this tool", sanitize.Line(path, 256)).
-		At(tool.StageExecute).Try("no permission allows this; ask the operator to make the change")
+		At(callstage.Execute).Try("no permission allows this; ask the operator to make the change")
 }
 
 // touches compares two paths by their names.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/internal/grant"
+	"github.com/toolhost/toolhost/internal/need"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -37,7 +38,7 @@ func (e *Enforced) Falls(wanted tool.Needs, report Report) (out []Fall) {
 	if e == nil {
 		return nil
 	}
-	larger := wanted.Changes(&e.Wanted).Larger()
+	larger := need.Changes(&wanted, &e.Wanted).Larger()
 	for _, was := range e.Lines {
 		i := slices.IndexFunc(report, func(l Line) bool { return l.Name == was.Name })
 		switch {
@@ -58,7 +59,7 @@ func (e *Enforced) Raised(wanted tool.Needs, report Report) *Enforced {
 	if e == nil {
 		return &Enforced{wanted, all}
 	}
-	changes := wanted.Changes(&e.Wanted)
+	changes := need.Changes(&wanted, &e.Wanted)
 	if len(changes.Larger()) > 0 || isOpen(e.Wanted) && !isOpen(wanted) { // nothing of its lists was bounded
 		return &Enforced{wanted, all}
 	}
@@ -91,8 +92,8 @@ func isOpen(n tool.Needs) bool {
 }
 
 // touches reports whether changes of what is wanted concern a line.
-func touches(changes tool.NeedsChanges, name string) bool {
-	return slices.ContainsFunc(changes, func(c tool.NeedsChange) bool {
+func touches(changes need.Diff, name string) bool {
+	return slices.ContainsFunc(changes, func(c need.Change) bool {
 		return c.Line == name || slices.Contains(general, name) && !grant.IsAmount(c.Line)
 	})
 }

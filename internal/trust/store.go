@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/internal/protect"
+	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/internal/state"
 )
 
@@ -211,7 +212,7 @@ func bound(all *[]Entry) error {
 		return errors.Is(err, fs.ErrNotExist) && e != newest
 	})
 	if len(*all) > MaxEntries {
-		return fmt.Errorf("%s is full with %d files: revoke those that you do not use (toolhost trust --list)", fileName, MaxEntries)
+		return fmt.Errorf("%s is full with %d files: %s", fileName, MaxEntries, remedy.TrustList)
 	}
 	return nil
 }

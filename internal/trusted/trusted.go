@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/protect"
 	"github.com/toolhost/toolhost/internal/safefile"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -115,12 +116,12 @@ func checkParentsOf(abs, at string) error {
 }
 
 func unsafe(abs, why, hint string) error {
-	return tool.Errorf(tool.CodePermissionDenied, "%s is not used: %s", abs, why).At(tool.StageStart).Try(hint)
+	return tool.Errorf(tool.CodePermissionDenied, "%s is not used: %s", abs, why).At(callstage.Start).Try(hint)
 }
 
 func tooLarge(abs string, most int64) error {
 	return tool.Errorf(tool.CodeResourceExhausted, "%s is not read: it has more than %d bytes", abs, most).
-		At(tool.StageStart).Try("is it the right file?")
+		At(callstage.Start).Try("is it the right file?")
 }
 
 func failed(abs string, err error) error {
@@ -129,7 +130,7 @@ func failed(abs string, err error) error {
 		why = at.Err
 	}
 	e := tool.Errorf(tool.CodeUnavailable, "%s cannot be read: %v", abs, why).
-		At(tool.StageStart).Because(err).Try("name a regular file that this user may read")
+		At(callstage.Start).Because(err).Try("name a regular file that this user may read")
 	if !errors.Is(err, fs.ErrNotExist) {
 		return e
 	}

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/callctx"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/plugins/internal/lines"
 	"github.com/toolhost/toolhost/plugins/internal/truncate"
@@ -146,7 +148,7 @@ func TestTheSessionIdleForLongestIsForgotten(t *testing.T) {
 	t.Parallel()
 	r := newRecent(3)
 	visit := func(session string) string {
-		ctx := tool.WithCall(t.Context(), tool.Call{Session: session})
+		ctx := context.WithValue(t.Context(), callctx.Call{}, &tool.Call{Session: session})
 		path, err := r.get(ctx, "")
 		r.set(ctx, "of "+session)
 		return fmt.Sprint(path, err != nil)

@@ -11,6 +11,7 @@ import (
 	"github.com/toolhost/toolhost/plugins/execution/internal/tempdir"
 	"github.com/toolhost/toolhost/plugins/internal/source"
 	"github.com/toolhost/toolhost/pluginsdk"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // evaluator is the plugin: the workspace, what bounds programs, and who has
@@ -49,7 +50,7 @@ func (e *evaluator) configure(c pluginsdk.Config) error {
 
 // session returns the session of a call, locked.
 func (e *evaluator) session(ctx context.Context) (s *session.Session, unlock func(), err error) {
-	s = e.sessions.Get(pluginsdk.CallFrom(ctx).Session)
+	s = e.sessions.Get(tool.CallFrom(ctx).Session)
 	unlock, err = s.Lock(ctx)
 	return s, unlock, err
 }
@@ -80,7 +81,7 @@ func (e *evaluator) record(
 	begin := func() *compile.Compilation { return e.compiler.Start(s, temp) }
 	j := &job{
 		compilation: begin(), start: begin, finder: e.compiler.Finder, temp: temp, number: s.Forms,
-		anonymous: pluginsdk.CallFrom(ctx).Session == "",
+		anonymous: tool.CallFrom(ctx).Session == "",
 	}
 	done, err := do(ctx, j)
 	if err != nil {

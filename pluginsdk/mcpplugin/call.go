@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/mcpjson"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -59,7 +60,7 @@ func resultOf(name string, got outcome) (tool.Result, error) {
 
 func unreadable(name string, err error) error {
 	return tool.Errorf(tool.CodeInvalidResult, "the result of tool %s is not one of MCP: %w", name, err).
-		Of(name, "").At(tool.StageExecute)
+		Of(name, "").At(callstage.Execute)
 }
 
 // failure returns the error of a request as the host has it.
@@ -71,7 +72,7 @@ func failure(name string, err error) error {
 		return own
 	case errors.As(err, &theirs) && theirs.Code == jsonrpc.CodeInvalidParams:
 		return tool.Errorf(tool.CodeInvalidArguments, "Invalid tool call: %s", theirs.Message).Of(name, "").
-			At(tool.StageExecute).Because(err).
+			At(callstage.Execute).Because(err).
 			Try("read the tool's description and schema, and call again with other arguments")
 	case err == nil:
 		err = errors.New("the MCP server did not answer")

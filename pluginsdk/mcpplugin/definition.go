@@ -12,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/mcpjson"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -126,7 +127,7 @@ func (b *bridge) definition(t *mcp.Tool) (tool.Definition, error) {
 	if d.Name != name {
 		return d, tool.Errorf(tool.CodeInvalidDefinition,
 			"tool %s was renamed to %s while its definition was completed", name, d.Name).
-			Of(name, "").At(tool.StageRegister).Try("rename it in the MCP server")
+			Of(name, "").At(callstage.Register).Try("rename it in the MCP server")
 	}
 	return d, nil
 }

@@ -16,9 +16,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // Hosted reports whether a host started this process as a plugin, or TOOLHOST_DEBUG=1 has it be one

@@ -218,7 +218,7 @@ func TestOtherPluginsDoNotLinkTheSDK(t *testing.T) {
 	t.Parallel()
 	binaries.Sources(t, "./plugins/fs")
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "github.com/toolhost/toolhost/plugins/fs").Output()
-	if err != nil || !bytes.Contains(out, []byte("toolhost/pluginsdk/wire")) || bytes.Contains(out, []byte("modelcontextprotocol")) {
+	if err != nil || !bytes.Contains(out, []byte("toolhost/internal/wire")) || bytes.Contains(out, []byte("modelcontextprotocol")) {
 		t.Errorf("%v: %s", err, out)
 	}
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolhost/toolhost/internal/callctx"
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/mcpjson"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -84,7 +86,7 @@ func (b *bridge) receiving(next mcp.MethodHandler) mcp.MethodHandler {
 		defer func() {
 			if v := recover(); v != nil {
 				err = &tool.Error{
-					Code: tool.CodeToolFailed, Stage: tool.StageExecute, Message: fmt.Sprintf("panic: %v", v), Detail: string(debug.Stack()),
+					Code: tool.CodeToolFailed, Stage: callstage.Execute, Message: fmt.Sprintf("panic: %v", v), Detail: string(debug.Stack()),
 				}
 				res = nil
 			}
@@ -162,10 +164,6 @@ func (r *request) elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitR
 		return nil, tool.Errorf(tool.CodeUnsupported, "a host asks with forms, and not with web pages").
 			Try("ask with a form, or return the page's address in the result")
 	}
-	ask := tool.AskerFrom(r.host)
-	if ask == nil {
-		return nil, tool.Unanswerable()
-	}
 	q := tool.Question{Message: p.Message}
 	if p.RequestedSchema != nil {
 		var err error
@@ -174,7 +172,7 @@ func (r *request) elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitR
 		}
 		q.Schema = mcpjson.Present(q.Schema)
 	}
-	answer, err := ask(ctx, q)
+	answer, err := tool.Ask(tool.WithAsker(ctx, callctx.Get[tool.Asker](r.host, callctx.Ask{})), q)
 	if err != nil {
 		return nil, err
 	}

@@ -49,29 +49,17 @@ func WithAsker(ctx context.Context, ask Asker) context.Context {
 	return context.WithValue(ctx, callctx.Ask{}, ask)
 }
 
-// AskerFrom returns what answers questions of the call that ctx belongs to; nil: they cannot be answered.
-func AskerFrom(ctx context.Context) Asker {
-	ask, _ := ctx.Value(callctx.Ask{}).(Asker)
-	return ask
-}
-
 // Ask puts a question to whoever made the call that ctx belongs to, and waits for the answer.
 //
 // # Errors
 //
 // [CodeUnsupported] if it cannot be answered; the context's end; those of the [Asker].
 func Ask(ctx context.Context, q Question) (Answer, error) {
-	ask := AskerFrom(ctx)
+	ask := callctx.Get[Asker](ctx, callctx.Ask{})
 	if ask == nil {
-		return Answer{}, Unanswerable()
+		return Answer{}, Errorf(CodeUnsupported, "the caller of this call cannot answer questions").
+			Try("call again with all that the tool needs as arguments").
+			Fix("call the tool from a terminal, or with a client that can ask a person")
 	}
 	return ask(ctx, q)
-}
-
-// Unanswerable returns the error of a question that cannot be answered. It has the code
-// [CodeUnsupported].
-func Unanswerable() *Error {
-	return Errorf(CodeUnsupported, "the caller of this call cannot answer questions").
-		Try("call again with all that the tool needs as arguments").
-		Fix("call the tool from a terminal, or with a client that can ask a person")
 }

@@ -3,7 +3,6 @@ package tool
 import (
 	"context"
 	"encoding/json"
-	"unsafe"
 
 	"github.com/toolhost/toolhost/internal/callctx"
 )
@@ -26,30 +25,13 @@ type Call struct {
 	// IdempotencyKey names what the caller means to happen once: calls of one session with the
 	// same key, tool and arguments are one call that is repeated, for example after a lost
 	// connection. A tool with an effect that must not be repeated can keep it, by session and
-	// key, and answer a repeated call as the first one. At most [MaxIdempotencyKey] bytes.
+	// key, and answer a repeated call as the first one. At most 256 bytes.
 	// Empty: the call has no key.
 	IdempotencyKey string `json:"idempotency_key,omitempty"`
 }
 
-// MaxIdempotencyKey bounds [Call.IdempotencyKey], in bytes. A host refuses calls with longer keys.
-const MaxIdempotencyKey = 256
-
-// WithCall returns a context in which [CallFrom] finds the call. It returns ctx itself
-// if it has the call already.
-func WithCall(ctx context.Context, call Call) context.Context {
-	if there, ok := ctx.Value(callctx.Call{}).(*Call); ok && there.same(call) {
-		return ctx
-	}
-	return context.WithValue(ctx, callctx.Call{}, &call)
-}
-
-func (c *Call) same(other Call) bool {
-	return c.ID == other.ID && c.Name == other.Name && c.Session == other.Session && c.Caller == other.Caller &&
-		c.IdempotencyKey == other.IdempotencyKey && len(c.Arguments) == len(other.Arguments) &&
-		unsafe.SliceData(c.Arguments) == unsafe.SliceData(other.Arguments)
-}
-
-// CallFrom returns the call that ctx belongs to, or the zero Call outside a call.
+// CallFrom returns the call that ctx belongs to, for a typed function: the call's ID, the tool's name,
+// the raw arguments, the caller and the session. Outside a call it returns the zero Call.
 func CallFrom(ctx context.Context) Call {
 	if call, ok := ctx.Value(callctx.Call{}).(*Call); ok {
 		return *call

@@ -8,32 +8,45 @@ import (
 
 // Content is one block of a [Result]: a [TextContent], [ImageContent], [AudioContent],
 // [ResourceContent] or [ResourceLink]. These are the kinds that the Model Context
-// Protocol defines (specification 2025-06-18, server/tools). What the protocol's blocks have
-// besides, such as annotations, is in the Extra of each.
+// Protocol defines (specification 2025-06-18, server/tools).
+//
+// Extra of each is what the block says besides its content, for MCP clients: a JSON object of those members
+// of the protocol's blocks that have no field here. Clients receive the members as they are. Models, which
+// read [Result.Text], do not see them. Empty: nothing.
+//
+//   - annotations: whom the block is for and how much it matters, {"audience": ["user"], "priority": 1,
+//     "lastModified": "2026-11-26T12:00:00Z"}: audience is user, assistant or both, priority from 0,
+//     optional, to 1, required
+//   - _meta: an object, for the programs at both ends
+//   - title, size, icons: of a [ResourceLink]
+//   - resource: of a [ResourceContent], {"_meta": {...}}, for the resource in the block
+//
+// Other members are ignored.
 type Content interface {
 	// describe returns the block as text.
 	describe() string
 	kind() string
+	extra() string
 }
 
 // TextContent is plain text.
 type TextContent struct {
 	Text  string `json:"text"`
-	Extra Extra  `json:"extra,omitempty"`
+	Extra string `json:"-"`
 }
 
 // ImageContent is an image.
 type ImageContent struct {
 	Data     []byte `json:"data"`
 	MIMEType string `json:"mime_type"`
-	Extra    Extra  `json:"extra,omitempty"`
+	Extra    string `json:"-"`
 }
 
 // AudioContent is a sound recording.
 type AudioContent struct {
 	Data     []byte `json:"data"`
 	MIMEType string `json:"mime_type"`
-	Extra    Extra  `json:"extra,omitempty"`
+	Extra    string `json:"-"`
 }
 
 // ResourceContent is a resource with its content, which is Blob unless Blob is nil, and
@@ -43,7 +56,7 @@ type ResourceContent struct {
 	MIMEType string `json:"mime_type,omitempty"`
 	Text     string `json:"text,omitempty"`
 	Blob     []byte `json:"blob,omitzero"`
-	Extra    Extra  `json:"extra,omitempty"`
+	Extra    string `json:"-"`
 }
 
 // ResourceLink is the address of a resource, without its content.
@@ -52,7 +65,7 @@ type ResourceLink struct {
 	Name        string `json:"name,omitempty"`
 	Description string `json:"description,omitempty"`
 	MIMEType    string `json:"mime_type,omitempty"`
-	Extra       Extra  `json:"extra,omitempty"`
+	Extra       string `json:"-"`
 }
 
 func (TextContent) kind() string     { return "text" }
@@ -60,6 +73,12 @@ func (ImageContent) kind() string    { return "image" }
 func (AudioContent) kind() string    { return "audio" }
 func (ResourceContent) kind() string { return "resource" }
 func (ResourceLink) kind() string    { return "resource_link" }
+
+func (c TextContent) extra() string     { return c.Extra }
+func (c ImageContent) extra() string    { return c.Extra }
+func (c AudioContent) extra() string    { return c.Extra }
+func (c ResourceContent) extra() string { return c.Extra }
+func (c ResourceLink) extra() string    { return c.Extra }
 
 func (c TextContent) describe() string { return c.Text }
 
@@ -112,37 +131,49 @@ func marshalContent(c Content) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	head := append([]byte(`{"type":"`), c.kind()...)
-	if len(body) == len("{}") {
-		return append(head, `"}`...), nil
+	out := fmt.Appendf(nil, `{"type":%q`, c.kind())
+	if body = body[1 : len(body)-1]; len(body) > 0 {
+		out = append(append(out, ','), body...)
 	}
-	return append(append(head, `",`...), body[1:]...), nil
+	if extra := c.extra(); extra != "" {
+		out = append(append(out, `,"extra":`...), extra...)
+	}
+	return append(out, '}'), nil
 }
 
 func unmarshalContent(b []byte) (Content, error) {
 	var head struct {
-		Type string `json:"type"`
+		Type  string          `json:"type"`
+		Extra json.RawMessage `json:"extra"`
 	}
 	if err := json.Unmarshal(b, &head); err != nil {
 		return nil, err
 	}
+	extra := string(head.Extra)
+	if extra == "null" {
+		extra = ""
+	}
 	switch head.Type {
 	case "text":
-		return decode[TextContent](b)
+		c := TextContent{Extra: extra}
+		err := json.Unmarshal(b, &c)
+		return c, err
 	case "image":
-		return decode[ImageContent](b)
+		c := ImageContent{Extra: extra}
+		err := json.Unmarshal(b, &c)
+		return c, err
 	case "audio":
-		return decode[AudioContent](b)
+		c := AudioContent{Extra: extra}
+		err := json.Unmarshal(b, &c)
+		return c, err
 	case "resource":
-		return decode[ResourceContent](b)
+		c := ResourceContent{Extra: extra}
+		err := json.Unmarshal(b, &c)
+		return c, err
 	case "resource_link":
-		return decode[ResourceLink](b)
+		c := ResourceLink{Extra: extra}
+		err := json.Unmarshal(b, &c)
+		return c, err
 	}
 	return nil, fmt.Errorf("unknown content type %q", head.Type)
-}
-
-func decode[T Content](b []byte) (Content, error) {
-	var c T
-	err := json.Unmarshal(b, &c)
-	return c, err
 }

@@ -8,7 +8,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/ident"
+	"github.com/toolhost/toolhost/internal/mcpmeta"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
@@ -50,7 +52,7 @@ type Definition struct {
 	Permission Capability `json:"permission,omitempty"`
 	// Idempotent declares that repeating a call has no further effect.
 	Idempotent bool `json:"idempotent,omitempty"`
-	// MaxRetries is how often the host may repeat a failed call, 0 to [MaxRetryLimit].
+	// MaxRetries is how often the host may repeat a failed call, 0 to 10.
 	MaxRetries int `json:"max_retries,omitempty"`
 	// Timeout is the time limit of one attempt. Zero: the host's default.
 	Timeout Duration `json:"timeout,omitempty"`
@@ -78,9 +80,7 @@ type RateLimit struct {
 // Limits of a definition. They keep a plugin from filling the host's memory and a
 // model's context, and are far above the needs of an honest tool.
 const (
-	MaxNameLength = 128 // bytes of [Definition.Name]
-	MaxRetryLimit = 10  // the highest [Definition.MaxRetries]
-
+	maxRetries           = 10       // the highest [Definition.MaxRetries]
 	maxTitleLength       = 1 << 10  // bytes
 	maxDescriptionLength = 64 << 10 // bytes
 	maxCategories        = 64
@@ -115,13 +115,13 @@ func (d Definition) Clone() Definition {
 // [CodeInvalidDefinition]. For an empty name it wraps [ErrEmptyName].
 func (d Definition) Check() error {
 	bad := func(hint, format string, args ...any) error {
-		return Errorf(CodeInvalidDefinition, "tool %.*q: %s", MaxNameLength, d.Name, fmt.Sprintf(format, args...)).
-			Of(d.Name, "").At(StageRegister).Try(hint)
+		return Errorf(CodeInvalidDefinition, "tool %.*q: %s", ident.MaxTool, d.Name, fmt.Sprintf(format, args...)).
+			Of(d.Name, "").At(callstage.Register).Try(hint)
 	}
 	switch {
 	case d.Name == "":
-		return Errorf(CodeInvalidDefinition, "%w", ErrEmptyName).At(StageRegister).Try("give the definition a name")
-	case !ident.Spells(d.Name, MaxNameLength, "_.-"):
+		return Errorf(CodeInvalidDefinition, "%w", ErrEmptyName).At(callstage.Register).Try("give the definition a name")
+	case !ident.Spells(d.Name, ident.MaxTool, "_.-"):
 		return bad("use 1 to 128 letters, digits, _, . and -", "the name has characters or a length that names may not have")
 	case strings.TrimSpace(d.Description) == "":
 		return bad("say what the tool does: models choose by it", "the description is missing")
@@ -135,12 +135,12 @@ func (d Definition) Check() error {
 		return bad(plainText, "the title has a hidden character, %U", hidden(d.Title))
 	case hidden(d.Description) >= 0:
 		return bad(plainText, "the description has a hidden character, %U", hidden(d.Description))
-	case !d.Safety.Valid():
+	case !d.Safety.valid():
 		return bad("use safe, cautious or dangerous", "unknown safety level %d", int(d.Safety))
 	case d.Permission != "" && !d.Permission.Valid():
 		return bad("use word:word, such as fs:read", "malformed permission %.100q", string(d.Permission))
-	case d.MaxRetries < 0 || d.MaxRetries > MaxRetryLimit:
-		return bad(fmt.Sprintf("use 0 to %d", MaxRetryLimit), "max_retries is %d", d.MaxRetries)
+	case d.MaxRetries < 0 || d.MaxRetries > maxRetries:
+		return bad(fmt.Sprintf("use 0 to %d", maxRetries), "max_retries is %d", d.MaxRetries)
 	case d.Timeout < 0:
 		return bad("use 0 for the host's default", "the timeout is negative")
 	case d.RateLimit != nil && (d.RateLimit.Calls < 1 || d.RateLimit.Calls > math.MaxInt32 || d.RateLimit.Period <= 0):
@@ -161,10 +161,10 @@ func (d Definition) Check() error {
 			return bad("use 1 to 64 letters, digits, _, ., : and -", "malformed category %.100q", c)
 		}
 	}
-	if err := CheckIcons(d.Icons); err != nil {
+	if err := mcpmeta.CheckIcons(d.Icons); err != nil {
 		return bad("use at most 16 icons from https: or data:image/, and 64 KiB", "%v", err)
 	}
-	if err := CheckMeta(d.Meta); err != nil {
+	if err := mcpmeta.Check(d.Meta); err != nil {
 		return bad("make it a JSON object", "the _meta: %v", err)
 	}
 	if len(d.Meta) > maxMeta {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -35,18 +36,18 @@ func TestCheck(t *testing.T) {
 	}{
 		"full":                  {func(*tool.Definition) {}, ""},
 		"least":                 {func(d *tool.Definition) { *d = tool.Definition{Name: "a", Description: "b"} }, ""},
-		"longest name":          {func(d *tool.Definition) { d.Name = strings.Repeat("a", tool.MaxNameLength) }, ""},
+		"longest name":          {func(d *tool.Definition) { d.Name = strings.Repeat("a", 128) }, ""},
 		"all signs of a name":   {func(d *tool.Definition) { d.Name = "aZ09_.-" }, ""},
 		"longest title":         {func(d *tool.Definition) { d.Title = strings.Repeat("a", 1<<10) }, ""},
 		"longest description":   {func(d *tool.Definition) { d.Description = strings.Repeat("a", 64<<10) }, ""},
-		"most retries":          {func(d *tool.Definition) { d.MaxRetries = tool.MaxRetryLimit }, ""},
+		"most retries":          {func(d *tool.Definition) { d.MaxRetries = 10 }, ""},
 		"permission of a word":  {func(d *tool.Definition) { d.Permission = "exec" }, ""},
 		"no safety":             {func(d *tool.Definition) { d.Safety = tool.Unset }, ""},
 		"no rate limit":         {func(d *tool.Definition) { d.RateLimit = nil }, ""},
 		"no name":               {func(d *tool.Definition) { d.Name = "" }, "tool name is empty"},
 		"space in a name":       {func(d *tool.Definition) { d.Name = "a b" }, "characters or a length"},
 		"newline after a name":  {func(d *tool.Definition) { d.Name = "a\n" }, "characters or a length"},
-		"long name":             {func(d *tool.Definition) { d.Name = strings.Repeat("a", tool.MaxNameLength+1) }, "characters or a length"},
+		"long name":             {func(d *tool.Definition) { d.Name = strings.Repeat("a", 129) }, "characters or a length"},
 		"no description":        {func(d *tool.Definition) { d.Description = "" }, "the description is missing"},
 		"blank description":     {func(d *tool.Definition) { d.Description = " \n\t" }, "the description is missing"},
 		"long description":      {func(d *tool.Definition) { d.Description = strings.Repeat("a", 64<<10+1) }, "bytes, more than"},
@@ -66,7 +67,7 @@ func TestCheck(t *testing.T) {
 		"permission":            {func(d *tool.Definition) { d.Permission = "fs:read:all" }, "malformed permission"},
 		"permission upper case": {func(d *tool.Definition) { d.Permission = "FS:read" }, "malformed permission"},
 		"retries below zero":    {func(d *tool.Definition) { d.MaxRetries = -1 }, "max_retries is -1"},
-		"too many retries":      {func(d *tool.Definition) { d.MaxRetries = tool.MaxRetryLimit + 1 }, "max_retries is 11"},
+		"too many retries":      {func(d *tool.Definition) { d.MaxRetries = 11 }, "max_retries is 11"},
 		"timeout below zero":    {func(d *tool.Definition) { d.Timeout = -1 }, "the timeout is negative"},
 		"no calls":              {func(d *tool.Definition) { d.RateLimit.Calls = 0 }, "the rate limit is malformed"},
 		"too many calls":        {func(d *tool.Definition) { d.RateLimit.Calls = math.MaxInt32 + 1 }, "the rate limit is malformed"},
@@ -113,7 +114,7 @@ func TestCheck(t *testing.T) {
 			if !errors.As(err, &e) {
 				t.Fatalf("got %v, want a *tool.Error", err)
 			}
-			if e.Code != tool.CodeInvalidDefinition || e.Tool != d.Name || e.Stage != tool.StageRegister || e.Hint == "" ||
+			if e.Code != tool.CodeInvalidDefinition || e.Tool != d.Name || e.Stage != callstage.Register || e.Hint == "" ||
 				!strings.Contains(e.Message, c.want) {
 				t.Errorf("got %+v, want ...%q...", e, c.want)
 			}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/toolhost/toolhost/internal/callstage"
 	"strings"
 )
 
@@ -32,21 +33,6 @@ const (
 	CodeInternal          Code = "internal"           // a fault of the host
 )
 
-// The stages of a call, for [Error.Stage].
-const (
-	StageRegister  = "register"    // registering the tool, before any call
-	StageResolve   = "resolve"     // finding the tool by name
-	StageValidate  = "validate"    // checking the arguments against the schema
-	StageAuthorize = "authorize"   // checking the caller's capabilities
-	StageRateLimit = "ratelimit"   // checking the rate limit
-	StageApprove   = "approve"     // asking for approval
-	StageAudit     = "audit"       // writing the call to the audit log
-	StageLimit     = "concurrency" // waiting for other calls to end
-	StageOutput    = "output"      // checking the result
-	StageStart     = "start"       // starting the plugin
-	StageExecute   = "execute"     // running the tool
-)
-
 // Sentinels for [errors.Is]. An [Error] matches one of them by its code, so that errors
 // from another process match too. In the same way, the codes canceled and
 // deadline_exceeded match [context.Canceled] and [context.DeadlineExceeded].
@@ -63,7 +49,7 @@ var ErrNoPreview = errors.New("the tool has no preview")
 // NoPreview returns a [Previewer]'s error for a tool without a preview. It has the code
 // [CodeNotFound] and wraps [ErrNoPreview].
 func NoPreview(name string) *Error {
-	return Errorf(CodeNotFound, "there is no preview of tool %s", name).Of(name, "").At(StageApprove).Because(ErrNoPreview)
+	return Errorf(CodeNotFound, "there is no preview of tool %s", name).Of(name, "").At(callstage.Approve).Because(ErrNoPreview)
 }
 
 // Error is the error of a call, of a tool's registration or of a plugin's start. A tool
@@ -75,7 +61,9 @@ type Error struct {
 	Tool string `json:"tool,omitempty"`
 	// Plugin names the plugin that the error concerns. Empty: unknown.
 	Plugin string `json:"plugin,omitempty"`
-	// Stage is the stage at which the call ended: one of the Stage constants.
+	// Stage is where the call ended: register (before any call), resolve (the name), validate (the
+	// arguments), authorize (the capabilities), ratelimit, approve, audit, concurrency (waiting for other
+	// calls), output (checking the result), start (of the plugin) or execute. Empty: unknown.
 	Stage string `json:"stage,omitempty"`
 	// Message says what happened, in one line. It names the tool or the plugin, and may
 	// be shown to a model.
@@ -230,7 +218,7 @@ func ExecutionError(name string, err error) *Error {
 		if code == CodeInternal {
 			code = CodeToolFailed
 		}
-		return &Error{Code: code, Tool: name, Stage: StageExecute, Message: prefix + err.Error(), Err: err}
+		return &Error{Code: code, Tool: name, Stage: callstage.Execute, Message: prefix + err.Error(), Err: err}
 	}
 	wrapped := *e
 	wrapped.Tool, wrapped.Err = name, err
@@ -238,7 +226,7 @@ func ExecutionError(name string, err error) *Error {
 		wrapped.Code = CodeToolFailed
 	}
 	if wrapped.Stage == "" {
-		wrapped.Stage = StageExecute
+		wrapped.Stage = callstage.Execute
 	}
 	if !strings.HasPrefix(e.Message, prefix) && !isInvalidCall(e) {
 		// Errors that wrap e add to its message; its hint stays separate.

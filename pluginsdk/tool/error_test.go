@@ -7,6 +7,7 @@ import (
 	"io"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -80,25 +81,25 @@ func TestExecutionError(t *testing.T) {
 	const prefix = "tool a.b execution failed: "
 	coded := &tool.Error{
 		Code: tool.CodePermissionDenied, Message: "no", Hint: "ask", Detail: "long",
-		Stage: tool.StageAuthorize, Plugin: "p", Err: io.EOF,
+		Stage: callstage.Authorize, Plugin: "p", Err: io.EOF,
 	}
 	for name, c := range map[string]struct {
 		err                  error
 		code                 tool.Code
 		stage, message, hint string
 	}{
-		"plain":    {io.EOF, tool.CodeToolFailed, tool.StageExecute, "EOF", ""},
-		"canceled": {context.Canceled, tool.CodeCanceled, tool.StageExecute, "context canceled", ""},
+		"plain":    {io.EOF, tool.CodeToolFailed, callstage.Execute, "EOF", ""},
+		"canceled": {context.Canceled, tool.CodeCanceled, callstage.Execute, "context canceled", ""},
 		"deadline": {
 			fmt.Errorf("x: %w", context.DeadlineExceeded),
-			tool.CodeDeadlineExceeded, tool.StageExecute, "x: context deadline exceeded", "",
+			tool.CodeDeadlineExceeded, callstage.Execute, "x: context deadline exceeded", "",
 		},
-		"coded": {coded, tool.CodePermissionDenied, tool.StageAuthorize, "no", "ask"},
+		"coded": {coded, tool.CodePermissionDenied, callstage.Authorize, "no", "ask"},
 		"coded, wrapped": {
-			fmt.Errorf("reading: %w", coded), tool.CodePermissionDenied, tool.StageAuthorize, "reading: no", "ask",
+			fmt.Errorf("reading: %w", coded), tool.CodePermissionDenied, callstage.Authorize, "reading: no", "ask",
 		},
-		"code alone":  {&tool.Error{Code: tool.CodeNotFound}, tool.CodeNotFound, tool.StageExecute, "not_found", ""},
-		"cause alone": {&tool.Error{Err: io.EOF, Hint: "h"}, tool.CodeToolFailed, tool.StageExecute, "EOF", "h"},
+		"code alone":  {&tool.Error{Code: tool.CodeNotFound}, tool.CodeNotFound, callstage.Execute, "not_found", ""},
+		"cause alone": {&tool.Error{Err: io.EOF, Hint: "h"}, tool.CodeToolFailed, callstage.Execute, "EOF", "h"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

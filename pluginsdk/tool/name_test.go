@@ -13,7 +13,7 @@ var rules = []struct {
 	pattern string
 	valid   func(string) bool
 }{
-	{`^[A-Za-z0-9_.-]{1,128}$`, func(s string) bool { return ident.Spells(s, MaxNameLength, "_.-") }},
+	{`^[A-Za-z0-9_.-]{1,128}$`, func(s string) bool { return ident.Spells(s, ident.MaxTool, "_.-") }},
 	{`^[A-Za-z0-9_.:-]{1,64}$`, func(s string) bool { return ident.Spells(s, maxCategoryLength, "_.:-") }},
 	{`^[a-z][a-z0-9_-]{0,31}(:[a-z][a-z0-9_-]{0,31})?$`, func(s string) bool { return Capability(s).Valid() }},
 }

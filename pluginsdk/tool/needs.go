@@ -2,14 +2,9 @@ package tool
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
-	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/toolhost/toolhost/internal/grant"
-	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
 // Needs is what a plugin's process needs of the system that it runs on, as its author
@@ -55,87 +50,6 @@ const (
 	Cache     = grant.Cache     // a directory of the plugin's own that lasts, in XDG_CACHE_HOME
 	Any       = grant.Any       // everything
 )
-
-// Limits of [Needs].
-const (
-	MaxNeeds      = 256     // entries of a list
-	MaxNeedLength = 4 << 10 // bytes of an entry
-
-	maxNeedsLength = 64 << 10 // bytes of all entries
-)
-
-// Check returns an error for the first mistake in a declaration. Nil has none.
-//
-// # Errors
-//
-// [CodeInvalidDefinition]. The message names the list and the entry.
-func (n *Needs) Check() error {
-	if n == nil {
-		return nil
-	}
-	bad := func(hint, format string, args ...any) error {
-		return Errorf(CodeInvalidDefinition, "the declared needs are malformed: %s", fmt.Sprintf(format, args...)).
-			At(StageRegister).Try(hint)
-	}
-	total := 0
-	for _, l := range grant.Lists {
-		entries := *l.List(n)
-		if len(entries) > MaxNeeds {
-			return bad("name directories or use a star", "%s has %d entries, more than %d", l.Name, len(entries), MaxNeeds)
-		}
-		for _, e := range entries {
-			total += len(e)
-			if err := cmp.Or(checkNeed(e), l.Check(e)); err != nil {
-				return bad("", "%s %s: %v", l.Name, sanitize.Quote(e, 100), err)
-			}
-		}
-	}
-	if total > maxNeedsLength {
-		return bad("name directories or use a star", "the entries have %d bytes together, more than %d", total, maxNeedsLength)
-	}
-	for _, l := range grant.Amounts {
-		if amount := l.Amount(n); amount != 0 && !(amount >= l.Least && amount <= l.Most) { // as NaN is not
-			return bad(l.Range, "%s is %v", l.Name, l.Value(n))
-		}
-	}
-	return nil
-}
-
-// checkNeed checks what holds for entries of each list.
-func checkNeed(entry string) error {
-	switch {
-	case entry == "":
-		return errors.New("it is empty")
-	case len(entry) > MaxNeedLength:
-		return fmt.Errorf("it has %d bytes, more than %d", len(entry), MaxNeedLength)
-	case !utf8.ValidString(entry):
-		return errors.New("it is not UTF-8")
-	case strings.ContainsAny(entry, "\n\t") || hidden(entry) >= 0:
-		return errors.New("it has a control or hidden character")
-	case strings.TrimSpace(entry) != entry:
-		return errors.New("it has white space around it")
-	}
-	return nil
-}
-
-// Normal returns the declaration in the one form of all that say the same: lists are sorted
-// and have nothing twice, paths are clean and hosts in lower case. It shares no memory with n.
-// The declaration has to pass [Needs.Check].
-func (n *Needs) Normal() *Needs {
-	if n == nil {
-		return nil
-	}
-	out := *n
-	for _, l := range grant.Lists {
-		var entries []string // nil if there are none
-		for _, e := range *l.List(n) {
-			entries = append(entries, l.Normal(e))
-		}
-		slices.Sort(entries)
-		*l.List(&out) = slices.Compact(entries)
-	}
-	return &out
-}
 
 // String is the declaration on one line, for people: "read workspace; net a.example:443,
 // b.example:443; memory 256 MiB", "nothing", or, of nil, "undeclared".

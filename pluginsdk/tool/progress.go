@@ -23,17 +23,10 @@ func WithProgress(ctx context.Context, f func(Progress)) context.Context {
 	return context.WithValue(ctx, callctx.Progress{}, f)
 }
 
-// ProgressFrom returns the function that receives the call's progress, or nil if the
-// caller does not want reports.
-func ProgressFrom(ctx context.Context) func(Progress) {
-	f, _ := ctx.Value(callctx.Progress{}).(func(Progress))
-	return f
-}
-
 // Report sends p to the caller of the call that ctx belongs to. It does nothing if the
 // caller does not want reports.
 func Report(ctx context.Context, p Progress) {
-	if f := ProgressFrom(ctx); f != nil {
+	if f := callctx.Get[func(Progress)](ctx, callctx.Progress{}); f != nil {
 		f(p)
 	}
 }

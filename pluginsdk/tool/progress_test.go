@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"testing"
 
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -43,23 +42,4 @@ func ExampleLog() {
 	tool.Log(context.Background(), slog.LevelWarn, "slow disk", "path", "a.txt", "took", 3)
 	// Output:
 	// level=WARN msg="slow disk" path=a.txt took=3
-}
-
-func TestCallFrom(t *testing.T) {
-	t.Parallel()
-	if got := tool.CallFrom(t.Context()); got.Name != "" || got.Arguments != nil {
-		t.Errorf("outside a call: %+v", got)
-	}
-	call := tool.Call{ID: "1", Name: "x", Arguments: []byte("{}")}
-	ctx := tool.WithCall(t.Context(), call)
-	if got := tool.CallFrom(ctx); got.ID != "1" || got.Name != "x" {
-		t.Errorf("%+v", got)
-	}
-	if tool.WithCall(ctx, call) != ctx {
-		t.Error("WithCall wrapped a context that has the call already")
-	}
-	call.Arguments = []byte("{}") // an approver may change them
-	if again := tool.WithCall(ctx, call); again == ctx {
-		t.Error("other arguments are not in the context")
-	}
 }

@@ -52,23 +52,11 @@ func (r Result) Text() string {
 	return strings.Join(texts, "\n")
 }
 
-// Blocks are the content blocks of a [Result] as JSON: an array of objects with a "type",
-// "text", "image", "audio", "resource" or "resource_link".
-type Blocks []Content
-
-// IsZero reports whether the blocks say no more than [Result.Text]: they are text, or none.
-// It lets omitzero leave such blocks out of JSON that has the text.
-func (b Blocks) IsZero() bool {
-	for _, c := range b {
-		if t, ok := c.(TextContent); !ok || t.Extra != "" {
-			return false
-		}
-	}
-	return true
-}
+// blocks are the content blocks of a [Result] as JSON.
+type blocks []Content
 
 // MarshalJSON implements [json.Marshaler].
-func (b Blocks) MarshalJSON() ([]byte, error) {
+func (b blocks) MarshalJSON() ([]byte, error) {
 	out := make([]json.RawMessage, len(b))
 	for i, c := range b {
 		var err error
@@ -80,16 +68,12 @@ func (b Blocks) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements [json.Unmarshaler].
-//
-// # Errors
-//
-// Plain ones for JSON of another form, and for an unknown type.
-func (b *Blocks) UnmarshalJSON(text []byte) error {
+func (b *blocks) UnmarshalJSON(text []byte) error {
 	var in []json.RawMessage
 	if err := json.Unmarshal(text, &in); err != nil {
 		return err
 	}
-	var out Blocks
+	var out blocks
 	for _, raw := range in {
 		c, err := unmarshalContent(raw)
 		if err != nil {
@@ -102,19 +86,23 @@ func (b *Blocks) UnmarshalJSON(text []byte) error {
 }
 
 type resultJSON struct {
-	Content    Blocks          `json:"content"`
+	Content    blocks          `json:"content"`
 	Structured json.RawMessage `json:"structured,omitempty"`
 	IsError    bool            `json:"is_error,omitempty"`
 	Meta       json.RawMessage `json:"meta,omitempty"`
 }
 
 // MarshalJSON encodes the result as {"content", "structured", "is_error", "meta"}, with the
-// content as [Blocks].
+// content as an array of objects with a "type": "text", "image", "audio", "resource" or "resource_link".
 func (r Result) MarshalJSON() ([]byte, error) {
 	return json.Marshal(resultJSON{r.Content, r.Structured, r.IsError, r.Meta})
 }
 
 // UnmarshalJSON decodes the form that [Result.MarshalJSON] writes.
+//
+// # Errors
+//
+// Plain ones for JSON of another form, and for an unknown type.
 func (r *Result) UnmarshalJSON(b []byte) error {
 	var in resultJSON
 	if err := json.Unmarshal(b, &in); err != nil {

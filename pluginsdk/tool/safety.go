@@ -40,12 +40,12 @@ func ParseSafety(s string) (Safety, error) {
 	return Unset, Errorf(CodeInvalidDefinition, "unknown safety level %q", s).Try("use safe, cautious or dangerous")
 }
 
-// Valid reports whether s is one of the levels, including [Unset].
-func (s Safety) Valid() bool { return s >= Unset && s <= Dangerous }
+// valid reports whether s is one of the levels, including [Unset].
+func (s Safety) valid() bool { return s >= Unset && s <= Dangerous }
 
 // Effective returns s, or [Dangerous] if s is [Unset] or not valid.
 func (s Safety) Effective() Safety {
-	if s == Unset || !s.Valid() {
+	if s == Unset || !s.valid() {
 		return Dangerous
 	}
 	return s
@@ -53,7 +53,7 @@ func (s Safety) Effective() Safety {
 
 // String returns the name of the level, which is empty for [Unset].
 func (s Safety) String() string {
-	if !s.Valid() {
+	if !s.valid() {
 		return fmt.Sprintf("Safety(%d)", int8(s))
 	}
 	return safetyNames[s]
@@ -61,7 +61,7 @@ func (s Safety) String() string {
 
 // MarshalText encodes the level as its name.
 func (s Safety) MarshalText() ([]byte, error) {
-	if !s.Valid() {
+	if !s.valid() {
 		return nil, fmt.Errorf("safety level %d out of range", int8(s))
 	}
 	return []byte(safetyNames[s]), nil

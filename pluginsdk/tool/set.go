@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/toolhost/toolhost/internal/callstage"
 	"maps"
 	"runtime/debug"
 	"slices"
@@ -113,11 +114,11 @@ func checkTool(t Tool, others map[string]Tool) error {
 	}
 	if t.Handler == nil {
 		return Errorf(CodeInvalidDefinition, "tool %q: the handler is nil", t.Name).
-			Of(t.Name, "").At(StageRegister).Try("give it a function")
+			Of(t.Name, "").At(callstage.Register).Try("give it a function")
 	}
 	if _, there := others[t.Name]; there {
 		return Errorf(CodeAlreadyExists, "tool %q is defined twice", t.Name).
-			Of(t.Name, "").At(StageRegister).Because(ErrAlreadyExists).Try("rename one")
+			Of(t.Name, "").At(callstage.Register).Because(ErrAlreadyExists).Try("rename one")
 	}
 	return nil
 }
@@ -177,13 +178,10 @@ func (s *Set) Execute(ctx context.Context, call Call) (Result, error) {
 	h := s.tools().handlers[call.Name]
 	if h == nil {
 		return Result{}, Errorf(CodeNotFound, "Unknown tool: %s", call.Name).
-			Of(call.Name, "").At(StageResolve).Because(ErrNotFound)
+			Of(call.Name, "").At(callstage.Resolve).Because(ErrNotFound)
 	}
 	return run(ctx, h, call)
 }
-
-// Previews reports whether any tool has a preview.
-func (s *Set) Previews() bool { return len(s.tools().previews) > 0 }
 
 // Preview implements [Previewer]. It calls previews through [Protect].
 func (s *Set) Preview(ctx context.Context, call Call) (Result, error) {
@@ -232,7 +230,7 @@ func Protect(h Handler) Handler {
 			if v := recover(); v != nil {
 				res = Result{}
 				err = &Error{
-					Code: CodeToolFailed, Tool: call.Name, Stage: StageExecute,
+					Code: CodeToolFailed, Tool: call.Name, Stage: callstage.Execute,
 					Message: fmt.Sprintf("panic: %v", v), Detail: string(debug.Stack()),
 				}
 			}
@@ -240,7 +238,7 @@ func Protect(h Handler) Handler {
 		res, err = h(ctx, call)
 		if e, ok := err.(*Error); ok && e == nil { //nolint:errorlint // the pointer itself is meant
 			return Result{}, Errorf(CodeToolFailed, "the handler's error is a nil *tool.Error").
-				Of(call.Name, "").At(StageExecute).Try("declare the variable as an error; return nil for success")
+				Of(call.Name, "").At(callstage.Execute).Try("declare the variable as an error; return nil for success")
 		}
 		if err != nil {
 			return Result{}, err
@@ -260,7 +258,7 @@ func sound(name string, r Result) (Result, error) {
 	for i, c := range content {
 		if content[i] = blockOf(c); content[i] == nil {
 			return Result{}, Errorf(CodeInvalidResult, "content block %d is nil", i).
-				Of(name, "").At(StageExecute).Try("leave it out")
+				Of(name, "").At(callstage.Execute).Try("leave it out")
 		}
 	}
 	r.Content = content

@@ -161,7 +161,7 @@ func TestSetPreview(t *testing.T) {
 		},
 		tool.Tool{Definition: tool.Definition{Name: "without", Description: "Has none."}, Handler: answer},
 	)
-	if err != nil || !set.Previews() {
+	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = set.Preview(t.Context(), tool.Call{Name: "without"})

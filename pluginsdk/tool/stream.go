@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/toolhost/toolhost/internal/callctx"
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/textstream"
 )
 
@@ -28,13 +29,6 @@ type Delta struct {
 // comes in fewer, larger pieces. One of this process does wait, and so does the end of the call.
 func WithDeltas(ctx context.Context, f func(Delta)) context.Context {
 	return context.WithValue(ctx, callctx.Deltas{}, f)
-}
-
-// DeltasFrom returns the function that takes what the call streams, or nil if its caller does not
-// want it. It is for providers that pass calls on; a handler calls [Stream].
-func DeltasFrom(ctx context.Context) func(Delta) {
-	f, _ := ctx.Value(callctx.Deltas{}).(func(Delta))
-	return f
 }
 
 // TextWriter takes the text of a result; see [Stream].
@@ -94,9 +88,9 @@ func (w textWriter) written(n int, write func() error) (int, error) {
 	case err == nil:
 		return n, nil
 	case errors.Is(err, textstream.ErrFull):
-		return 0, Errorf(CodeResourceExhausted, "%w", err).At(StageExecute).Try("ask for less at once")
+		return 0, Errorf(CodeResourceExhausted, "%w", err).At(callstage.Execute).Try("ask for less at once")
 	default:
-		return 0, Errorf(CodeCanceled, "%w", err).At(StageExecute)
+		return 0, Errorf(CodeCanceled, "%w", err).At(callstage.Execute)
 	}
 }
 
@@ -143,7 +137,7 @@ func Collect(h Handler) Handler {
 		return nil
 	}
 	return func(ctx context.Context, call Call) (Result, error) {
-		show := DeltasFrom(ctx)
+		show := callctx.Get[func(Delta)](ctx, callctx.Deltas{})
 		slot, _ := ctx.Value(callctx.Stream{}).(*textstream.Slot)
 		if show != nil || slot == nil {
 			c := &collecting{Context: ctx}

@@ -15,13 +15,7 @@ type Trace struct {
 	State string
 }
 
-// WithTrace returns a context whose calls belong to a trace.
-func WithTrace(ctx context.Context, t Trace) context.Context {
-	return context.WithValue(ctx, callctx.Trace{}, t)
-}
-
 // TraceFrom returns the trace of the call that ctx belongs to; the zero Trace: none is known.
 func TraceFrom(ctx context.Context) Trace {
-	t, _ := ctx.Value(callctx.Trace{}).(Trace)
-	return t
+	return callctx.Get[Trace](ctx, callctx.Trace{})
 }

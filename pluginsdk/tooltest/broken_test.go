@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/callctx"
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -115,7 +117,7 @@ func broken() map[string]*bent {
 			return p.Execute(ctx, c)
 		}},
 		"Stream": {execute: func(ctx context.Context, p tool.Provider, c tool.Call) (tool.Result, error) {
-			if show := tool.DeltasFrom(ctx); show != nil && c.Name == StreamTool {
+			if show := callctx.Get[func(tool.Delta)](ctx, callctx.Deltas{}); show != nil && c.Name == StreamTool {
 				show(tool.Delta{Text: "something else"})
 			}
 			return p.Execute(ctx, c)
@@ -164,7 +166,7 @@ func broken() map[string]*bent {
 		}},
 		"SideBySide": {execute: func(ctx context.Context, p tool.Provider, c tool.Call) (tool.Result, error) {
 			if c.Name == ownTool {
-				return tool.Result{}, &tool.Error{Code: tool.CodeInvalidArguments, Stage: tool.StageExecute}
+				return tool.Result{}, &tool.Error{Code: tool.CodeInvalidArguments, Stage: callstage.Execute}
 			}
 			return p.Execute(ctx, c)
 		}},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/schema"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -40,7 +41,7 @@ func checkArguments(ctx context.Context, d tool.Definition, args json.RawMessage
 	}
 	if err := input.Check(ctx, args); err != nil {
 		return tool.Errorf(tool.CodeInvalidArguments, "Invalid tool call: %w", err).
-			Of(d.Name, "").At(tool.StageValidate).NeverSent()
+			Of(d.Name, "").At(callstage.Validate).NeverSent()
 	}
 	return nil
 }
@@ -53,7 +54,7 @@ func checkResult(ctx context.Context, d tool.Definition, res tool.Result) error 
 	if err != nil {
 		return badSchema(d, "output", err)
 	}
-	bad := &tool.Error{Code: tool.CodeInvalidResult, Tool: d.Name, Stage: tool.StageOutput}
+	bad := &tool.Error{Code: tool.CodeInvalidResult, Tool: d.Name, Stage: callstage.Output}
 	if len(res.Structured) == 0 {
 		bad.Message = fmt.Sprintf("the result of tool %s has no structured output, which its output schema promises", d.Name)
 		return bad
@@ -67,5 +68,5 @@ func checkResult(ctx context.Context, d tool.Definition, res tool.Result) error 
 
 func badSchema(d tool.Definition, which string, err error) error {
 	return tool.Errorf(tool.CodeInvalidDefinition, "tool %q: %s schema: %w", d.Name, which, err).
-		Of(d.Name, "").At(tool.StageRegister).Try("correct the tool's definition")
+		Of(d.Name, "").At(callstage.Register).Try("correct the tool's definition")
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/sample"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -75,7 +76,7 @@ func judge(t *testing.T, d tool.Definition, c tool.Call, res tool.Result, err er
 		}
 	case !errors.As(err, &e):
 		t.Errorf("%s %s: %v is not a *tool.Error", c.Name, c.Arguments, err)
-	case e.Code == tool.CodeInvalidArguments && e.Stage == tool.StageExecute:
+	case e.Code == tool.CodeInvalidArguments && e.Stage == callstage.Execute:
 		t.Errorf("%s refuses what its schema allows, %s: %v", c.Name, c.Arguments, err)
 	case strings.Contains(e.Message, "panic: "):
 		t.Errorf("%s %s: %v\n%s", c.Name, c.Arguments, err, e.Detail)

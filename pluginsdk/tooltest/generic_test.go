@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/callctx"
 	"github.com/toolhost/toolhost/internal/sample"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -123,7 +124,7 @@ func TestOwnQuestions(t *testing.T) {
 	answers := map[tool.Action]string{}
 	asks := own()
 	asks.Handler = func(ctx context.Context, _ tool.Call) (tool.Result, error) {
-		if tool.AskerFrom(ctx) == nil {
+		if callctx.Get[tool.Asker](ctx, callctx.Ask{}) == nil {
 			return tool.Result{Structured: json.RawMessage(`{"sum":0}`)}, nil
 		}
 		a, err := tool.Ask(ctx, tool.Question{

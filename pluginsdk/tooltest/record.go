@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/toolhost/toolhost/internal/callctx"
 	"github.com/toolhost/toolhost/internal/redact"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -67,7 +68,7 @@ func (r *recorder) List(ctx context.Context) ([]tool.Definition, error) {
 func (r *recorder) Execute(ctx context.Context, call tool.Call) (tool.Result, error) {
 	var mu sync.Mutex
 	var reports []tool.Progress
-	caller := tool.ProgressFrom(ctx)
+	caller := callctx.Get[func(tool.Progress)](ctx, callctx.Progress{})
 	watched := tool.WithProgress(ctx, func(p tool.Progress) {
 		mu.Lock()
 		reports = append(reports, p)

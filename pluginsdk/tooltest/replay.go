@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -96,7 +97,7 @@ func (p *player) play(ctx context.Context, call tool.Call, preview bool) (tool.R
 	d, there := p.tools[call.Name]
 	if !there {
 		return tool.Result{}, tool.Errorf(tool.CodeNotFound, "Unknown tool: %s", call.Name).
-			Of(call.Name, "").At(tool.StageResolve)
+			Of(call.Name, "").At(callstage.Resolve)
 	}
 	if err := ctx.Err(); err != nil {
 		return tool.Result{}, tool.ExecutionError(call.Name, err)
@@ -172,7 +173,7 @@ func (p *player) missing(name string, args json.RawMessage, preview bool) error 
 		which = "recorded are " + strings.Join(there, ", ")
 	}
 	return tool.Errorf(tool.CodeUnsupported, "%s has no call of %s%s: %s", p.file, what, shortened(string(args)), which).
-		Of(name, "").At(tool.StageExecute).Try("record it with tooltest.Record")
+		Of(name, "").At(callstage.Execute).Try("record it with tooltest.Record")
 }
 
 // shortened returns the beginning of arguments.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/hashicorp/go-plugin"
 
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // serveInflated serves a tool as pluginsdk does, but for the size of its results.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/toolhost/toolhost/host/audit"
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/share"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -49,7 +50,7 @@ func noPlace(name string, own, others, most int) *tool.Error {
 	if own < others {
 		why = "the host has as many calls as it takes at a time"
 	}
-	return refuse(tool.StageLimit, tool.CodeResourceExhausted, name,
+	return refuse(callstage.Limit, tool.CodeResourceExhausted, name,
 		fmt.Sprintf("tool %s did not run: %s: %d of this caller and %d of others are in progress, of %d",
 			name, why, own, others, most),
 		"try again when some have ended")
@@ -58,5 +59,5 @@ func noPlace(name string, own, others, most int) *tool.Error {
 // isBusy reports whether a call was refused because of other calls.
 func isBusy(err error) bool {
 	var e *tool.Error
-	return errors.As(err, &e) && e.Stage == tool.StageLimit && e.Code == tool.CodeResourceExhausted
+	return errors.As(err, &e) && e.Stage == callstage.Limit && e.Code == tool.CodeResourceExhausted
 }

@@ -10,7 +10,9 @@ import (
 
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/deadline"
+	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/internal/schema"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -103,7 +105,7 @@ func (q Question) decide(
 		return policy.Decision{Verdict: policy.Allow}, nil
 	case policy.DenyAll:
 		t.ApprovedBy = policy.Operator
-		return policy.Decision{}, refuse(tool.StageApprove, tool.CodeApprovalDenied, call.Name,
+		return policy.Decision{}, refuse(callstage.Approve, tool.CodeApprovalDenied, call.Name,
 			"Approval denied for tool: "+call.Name+": the operator does not allow this tool",
 			"do not call it again; do what you can without it").Fix("its approval rule is deny")
 	}
@@ -122,9 +124,9 @@ func (q Question) decide(
 func ask(ctx context.Context, approver policy.Approver, r policy.Request) (policy.Decision, error) {
 	name := r.Call.Name
 	if approver == nil {
-		return policy.Decision{}, refuse(tool.StageApprove, tool.CodeApprovalRequired, name,
+		return policy.Decision{}, refuse(callstage.Approve, tool.CodeApprovalRequired, name,
 			fmt.Sprintf("tool %s is dangerous and needs approval, but the session has no approver", name),
-			unasked).Fix("run it from a terminal or with --yes; in a program, give the session an approver")
+			unasked).Fix(remedy.Approver.String())
 	}
 	d, err := callApprover(ctx, approver, r)
 	var panicked *Panic
@@ -132,7 +134,7 @@ func ask(ctx context.Context, approver policy.Approver, r policy.Request) (polic
 	case errors.Is(err, policy.ErrCannotAsk) && ctx.Err() == nil:
 		return policy.Decision{}, cannotAsk(name, err).Because(err)
 	case errors.As(err, &panicked), err != nil && ctx.Err() == nil:
-		e := refuse(tool.StageApprove, tool.CodeApprovalDenied, name,
+		e := refuse(callstage.Approve, tool.CodeApprovalDenied, name,
 			fmt.Sprintf("Approval failed for tool: %s: %v", name, err),
 			"the question was not answered; do what you can without it, or say what you would have done").
 			Fix("the tool did not run; see to the approver")
@@ -141,7 +143,7 @@ func ask(ctx context.Context, approver policy.Approver, r policy.Request) (polic
 		}
 		return policy.Decision{}, e.Because(err)
 	case ctx.Err() != nil:
-		return policy.Decision{}, refuse(tool.StageApprove, tool.CodeOf(ctx.Err()), name,
+		return policy.Decision{}, refuse(callstage.Approve, tool.CodeOf(ctx.Err()), name,
 			fmt.Sprintf("the call of tool %s ended before it was approved: %v", name, deadline.Cause(ctx)),
 			"").Because(ctx.Err())
 	case d.Verdict == policy.Allow || d.Verdict == policy.Modify || d.Verdict == policy.Fail:
@@ -162,7 +164,7 @@ func cannotAsk(name string, err error) *tool.Error {
 		message = strings.TrimSuffix(message, " ("+said.Advice()+")")
 		hint, advice = cmp.Or(said.Hint, hint), cmp.Or(said.OperatorHint, said.Hint, advice)
 	}
-	return refuse(tool.StageApprove, tool.CodeApprovalRequired, name,
+	return refuse(callstage.Approve, tool.CodeApprovalRequired, name,
 		fmt.Sprintf("tool %s needs approval, and no one can be asked: %s", name,
 			strings.TrimSuffix(message, ": "+policy.ErrCannotAsk.Error())), hint).Fix(advice)
 }
@@ -186,5 +188,5 @@ func denied(name, reason string) error {
 	if reason != "" {
 		msg += ": " + reason
 	}
-	return refuse(tool.StageApprove, tool.CodeApprovalDenied, name, msg, stop).Fix("the tool did not run")
+	return refuse(callstage.Approve, tool.CodeApprovalDenied, name, msg, stop).Fix("the tool did not run")
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/internal/callctx"
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/deadline"
 	"github.com/toolhost/toolhost/internal/form"
 	"github.com/toolhost/toolhost/internal/sanitize"
@@ -35,7 +36,7 @@ const maxOpen = 64
 func Ask(q Asking) Middleware {
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
-			ask := tool.AskerFrom(ctx)
+			ask := callctx.Get[tool.Asker](ctx, callctx.Ask{})
 			if ask == nil {
 				return next(ctx, call)
 			}
@@ -189,7 +190,7 @@ func (a *asking) unanswered(ctx context.Context) error {
 // refuse returns the error of a question, which its tool gets.
 func (a *asking) refuse(code tool.Code, format string, args ...any) *tool.Error {
 	err := tool.Errorf(code, "a question of tool "+a.limits.Tool+": "+format, args...)
-	err.Tool, err.Stage = a.limits.Tool, tool.StageExecute
+	err.Tool, err.Stage = a.limits.Tool, callstage.Execute
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host/audit"
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/jsontree"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -85,7 +86,7 @@ func (a *Audit) Begin(def *tool.Definition) Middleware {
 			if err := a.write(r); err != nil {
 				a.OnError(fmt.Errorf("call %s of tool %s has no begin line: %w", call.ID, call.Name, err))
 				if required {
-					return tool.Result{}, refuse(tool.StageAudit, tool.CodeUnavailable, call.Name,
+					return tool.Result{}, refuse(callstage.Audit, tool.CodeUnavailable, call.Name,
 						fmt.Sprintf("tool %s did not run: the call cannot be put on record: %v", call.Name, err), "").
 						Fix("make room for the audit log, or do not require it for this safety level").Because(err)
 				}
@@ -180,5 +181,5 @@ func describe(r *audit.Record, t *Trace, call tool.Call, err error) {
 // isInvalid reports whether arguments were refused for their schema or size.
 func isInvalid(err error) bool {
 	var e *tool.Error
-	return errors.As(err, &e) && e.Stage == tool.StageValidate
+	return errors.As(err, &e) && e.Stage == callstage.Validate
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/toolhost/toolhost/host/audit"
+	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -16,12 +18,11 @@ func Authorize(c tool.Capability) Middleware {
 			t := traceOf(ctx)
 			if holds := t.caller().Holds; c != "" && (holds == nil || !holds(c)) {
 				t.Decision = audit.Denied
-				return tool.Result{}, refuse(tool.StageAuthorize, tool.CodePermissionDenied, call.Name,
+				return tool.Result{}, refuse(callstage.Authorize, tool.CodePermissionDenied, call.Name,
 					"Permission denied for tool: "+call.Name,
 					fmt.Sprintf("it needs the capability %s, which you were not given; "+
 						"do what you can without it, or say that you need it", c)).
-					Fix(fmt.Sprintf("it needs the capability %s, which the operator grants: in the configuration under callers, "+
-						"--grant %s on the command line, Session.Grant in a program", c, c))
+					Fix(fmt.Sprintf("it needs the capability %s, which the operator grants: %s", c, remedy.Grant.For(string(c))))
 			}
 			t.Decision = audit.Allowed
 			return next(ctx, call)

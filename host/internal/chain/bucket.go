@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -57,7 +58,7 @@ func (b *buckets) charge(t *Trace, call tool.Call, tooMany func() string) error 
 	} else {
 		var err error
 		if wait, err = b.file.take(account, b, time.Now()); err != nil {
-			return refuse(tool.StageRateLimit, tool.CodeUnavailable, call.Name,
+			return refuse(callstage.RateLimit, tool.CodeUnavailable, call.Name,
 				fmt.Sprintf("tool %s did not run, because its calls cannot be counted: %v", call.Name, err),
 				"mend or remove the file").Because(err)
 		}
@@ -65,7 +66,7 @@ func (b *buckets) charge(t *Trace, call tool.Call, tooMany func() string) error 
 	if wait <= 0 {
 		return nil
 	}
-	e := refuse(tool.StageRateLimit, tool.CodeRateLimited, call.Name, tooMany(),
+	e := refuse(callstage.RateLimit, tool.CodeRateLimited, call.Name, tooMany(),
 		fmt.Sprintf("try again in %v", wait.Round(time.Millisecond)+time.Millisecond))
 	e.RetryAfter = tool.Duration(wait)
 	return e

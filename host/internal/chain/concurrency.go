@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/deadline"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -132,13 +133,13 @@ func (s *Slots) take(ctx context.Context, t *Trace, call tool.Call) (*slotCaller
 	if s.waiting >= s.queue && !s.makeRoom(c) {
 		defer s.mu.Unlock()
 		defer s.forget(c)
-		return nil, refuse(tool.StageLimit, tool.CodeResourceExhausted, call.Name, s.busy(call.Name, c),
+		return nil, refuse(callstage.Limit, tool.CodeResourceExhausted, call.Name, s.busy(call.Name, c),
 			"try again when some have ended")
 	}
 	w := s.line(c, false)
 	s.mu.Unlock()
 	if err := s.await(ctx, c, w); err != nil {
-		return nil, refuse(tool.StageLimit, tool.CodeOf(err), call.Name,
+		return nil, refuse(callstage.Limit, tool.CodeOf(err), call.Name,
 			fmt.Sprintf("the call of tool %s ended while it waited for a slot: %v", call.Name, deadline.Cause(ctx)),
 			"").Because(err)
 	}
@@ -146,7 +147,7 @@ func (s *Slots) take(ctx context.Context, t *Trace, call tool.Call) (*slotCaller
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		defer s.forget(c)
-		return nil, refuse(tool.StageLimit, tool.CodeResourceExhausted, call.Name,
+		return nil, refuse(callstage.Limit, tool.CodeResourceExhausted, call.Name,
 			s.busy(call.Name, c)+": the call gave its place to another caller", "make fewer calls at a time")
 	}
 	return c, nil

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/schema"
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -73,13 +75,13 @@ func Limit(most int) Middleware {
 func checkResult(ctx context.Context, output *schema.Schema, most int, name string, res tool.Result) error {
 	if n := ResultSize(res); most > 0 && n > most {
 		return tool.Errorf(tool.CodeResourceExhausted, "the result of tool %s has %d bytes, more than %d", name, n, most).
-			Of(name, "").At(tool.StageOutput).Try("ask for less at once")
+			Of(name, "").At(callstage.Output).Try("ask for less at once")
 	}
 	bad := func(problem string, err error) error {
 		return tool.Errorf(tool.CodeInvalidResult, "the result of tool %s %s", name, problem).
-			Of(name, "").At(tool.StageOutput).Because(err).Fix("report this to the tool's author")
+			Of(name, "").At(callstage.Output).Because(err).Fix("report this to the tool's author")
 	}
-	if err := res.Check(); err != nil {
+	if err := wire.CheckResult(res); err != nil {
 		return bad(fmt.Sprintf("cannot be passed on: %v", err), err)
 	}
 	if output == nil || res.IsError {
@@ -90,7 +92,7 @@ func checkResult(ctx context.Context, output *schema.Schema, most int, name stri
 	}
 	if err := output.Check(ctx, res.Structured); err != nil {
 		if late := incompleteCheck(err, name, "results"); late != nil {
-			late.Tool, late.Stage = name, tool.StageOutput
+			late.Tool, late.Stage = name, callstage.Output
 			return late
 		}
 		return bad(fmt.Sprintf("breaks its output schema: %v", err), err)

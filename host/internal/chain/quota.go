@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -58,7 +59,7 @@ func (q *Quota) enter(t *Trace, call tool.Call) (err error) {
 	}()
 	name := t.caller().Name
 	if n := q.running.Add(1); q.most > 0 && n > int64(q.most) {
-		return refuse(tool.StageRateLimit, tool.CodeResourceExhausted, call.Name,
+		return refuse(callstage.RateLimit, tool.CodeResourceExhausted, call.Name,
 			fmt.Sprintf("tool %s did not run: %d calls of the caller %s are in progress, as many as it may have",
 				call.Name, q.most, name),
 			"try again when some have ended")

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolhost/toolhost/internal/callctx"
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -34,7 +35,7 @@ type showing struct {
 
 // showingFor returns the call in ctx if its caller wants deltas, else nil.
 func showingFor(ctx context.Context, name string, most, limit int) *showing {
-	show := tool.DeltasFrom(ctx)
+	show := callctx.Get[func(tool.Delta)](ctx, callctx.Deltas{})
 	if show == nil {
 		return nil
 	}
@@ -124,7 +125,7 @@ func (s *showing) end(res tool.Result, err error) error {
 	switch {
 	case s.fault != nil:
 		return &tool.Error{
-			Code: tool.CodeInternal, Tool: s.tool, Stage: tool.StageOutput, Detail: s.fault.Stack, Err: s.fault,
+			Code: tool.CodeInternal, Tool: s.tool, Stage: callstage.Output, Detail: s.fault.Stack, Err: s.fault,
 			Message:      fmt.Sprintf("the call of tool %s failed: %v", s.tool, s.fault),
 			OperatorHint: "report this to the author of the program that embeds the host",
 		}
@@ -133,7 +134,7 @@ func (s *showing) end(res tool.Result, err error) error {
 	case s.received > 0 && !s.begins(firstText(res)):
 		return tool.Errorf(tool.CodeInvalidResult,
 			"the result of tool %s does not begin with the text that it has streamed", s.tool).
-			Of(s.tool, "").At(tool.StageOutput).Fix("report this to the tool's author")
+			Of(s.tool, "").At(callstage.Output).Fix("report this to the tool's author")
 	}
 	return nil
 }

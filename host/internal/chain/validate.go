@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/internal/schema"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -35,7 +37,7 @@ func Validate(input *schema.Schema) Middleware {
 //   - the code of ctx if it ends first
 func CheckArguments(ctx context.Context, input *schema.Schema, name string, args []byte) error {
 	if len(args) > MaxArguments {
-		return refuse(tool.StageValidate, tool.CodeResourceExhausted, name,
+		return refuse(callstage.Validate, tool.CodeResourceExhausted, name,
 			fmt.Sprintf("the arguments of tool %s have %d bytes, more than %d", name, len(args), MaxArguments),
 			"send less at once")
 	}
@@ -45,9 +47,9 @@ func CheckArguments(ctx context.Context, input *schema.Schema, name string, args
 	}
 	bad := incompleteCheck(err, name, "arguments")
 	if bad == nil {
-		bad = tool.Errorf(tool.CodeInvalidArguments, "Invalid tool call: %w", err).Fix("see toolhost tools show " + name)
+		bad = tool.Errorf(tool.CodeInvalidArguments, "Invalid tool call: %w", err).Fix(remedy.ShowTool.For(name))
 	}
-	bad.Tool, bad.Stage, bad.Unsent = name, tool.StageValidate, true
+	bad.Tool, bad.Stage, bad.Unsent = name, callstage.Validate, true
 	return bad
 }
 

@@ -21,14 +21,14 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host/internal/manifest"
-	"github.com/toolhost/toolhost/host/internal/sealed"
-	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/known"
 	"github.com/toolhost/toolhost/internal/marked"
+	"github.com/toolhost/toolhost/internal/pluginrun"
+	"github.com/toolhost/toolhost/internal/sealed"
 )
 
 // PerPlugin is how many binaries of one plugin are kept.
-const PerPlugin = plugin.KeptBinaries
+const PerPlugin = pluginrun.KeptBinaries
 
 // Bounds of the sizes, in bytes, and of how long a plugin is remembered that is gone.
 const (

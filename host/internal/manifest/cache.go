@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"github.com/toolhost/toolhost/internal/marked"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
+	"github.com/toolhost/toolhost/internal/wire"
 )
 
 // MaxSize bounds one file, in bytes: 4 MiB. A plugin that describes itself at greater

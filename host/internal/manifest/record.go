@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/internal/marked"
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // record is the content of a file.

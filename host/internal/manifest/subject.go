@@ -6,7 +6,7 @@ import (
 	"encoding/hex"
 	"strings"
 
-	"github.com/toolhost/toolhost/pluginsdk/wire"
+	"github.com/toolhost/toolhost/internal/wire"
 )
 
 // format is the version of the files. Each version reads only its own.

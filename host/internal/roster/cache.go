@@ -8,8 +8,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/toolhost/toolhost/host/internal/manifest"
-	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/marked"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 )
 
 // openCache returns nil if the directory cannot be used: nothing depends on it.
@@ -61,7 +61,7 @@ func (r *Roster) recall(ctx context.Context, s *source) bool {
 
 // judgeOf returns the pins by which what is remembered of a source is judged, nil: there are
 // none; false: nothing is remembered, or it may not be used.
-func (r *Roster) judgeOf(s *source) (plugin.Pins, bool) {
+func (r *Roster) judgeOf(s *source) (pluginrun.Pins, bool) {
 	if r.manifests == nil || s.plugin == nil {
 		return nil, false
 	}

@@ -3,6 +3,7 @@ package roster
 import (
 	"context"
 
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -98,7 +99,7 @@ func (r *Roster) forgetBusy(m *member) {
 
 func nothingAttached(owner string) error {
 	return tool.Errorf(tool.CodeNotFound, "no plugin or provider is attached as %.64q", owner).
-		Of("", owner).At(tool.StageRegister).Try("see Host.Plugins for the plugins, and use the names given to Host.Attach")
+		Of("", owner).At(callstage.Register).Try("see Host.Plugins for the plugins, and use the names given to Host.Attach")
 }
 
 // notClosed is the error for what had not closed when the context ended.

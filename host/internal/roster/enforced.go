@@ -8,11 +8,12 @@ import (
 
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/known"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
 // enforced is what no start of the source may do without.
-func (s *source) enforced() *plugin.Enforced { return s.member.roster.book.Of(s.key).Enforced }
+func (s *source) enforced() *pluginrun.Enforced { return s.member.roster.book.Of(s.key).Enforced }
 
 // raise notes after a start what was enforced, below which no other is to fall, and tells after the
 // first what is open.
@@ -45,7 +46,7 @@ func (m *member) tellOpen(advice string) {
 	}
 	advice = sanitize.Line(advice, 1000)
 	const what = "plugin has started for the first time, and not all is closed to it"
-	m.roster.log.Info(what, plugin.EventKey, string(plugin.EventOpen), "plugin", m.owner, "open", advice)
+	m.roster.log.Info(what, pluginrun.EventKey, string(plugin.EventOpen), "plugin", m.owner, "open", advice)
 	m.journal.Tell(hclog.Info, what+": "+advice)
 }
 

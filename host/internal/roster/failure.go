@@ -6,7 +6,8 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host/internal/manifest"
-	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -62,8 +63,8 @@ func (s *source) recallOrList(ctx context.Context, rule startRule) listing {
 func (s *source) notAgain(f *manifest.Failure) error {
 	owner := s.member.owner
 	return &tool.Error{
-		Code: tool.CodeUnavailable, Plugin: owner, Stage: tool.StageStart, Unsent: true,
-		Message: f.Message, OperatorHint: plugin.TryAgainHint(owner), Detail: f.Detail,
+		Code: tool.CodeUnavailable, Plugin: owner, Stage: callstage.Start, Unsent: true,
+		Message: f.Message, OperatorHint: pluginrun.TryAgainHint(owner), Detail: f.Detail,
 		RetryAfter: tool.Duration(max(0, time.Until(f.Due()))),
 	}
 }
@@ -106,7 +107,7 @@ func (r *Roster) recallFailure(ctx context.Context, s *source) *manifest.Failure
 
 // noteFailure remembers that a plugin did not start by a fault of its own.
 func (s *source) noteFailure(ctx context.Context, err error) {
-	took, ok := plugin.FailedStart(err)
+	took, ok := pluginrun.FailedStart(err)
 	if !ok {
 		return
 	}

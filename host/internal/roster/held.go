@@ -1,13 +1,14 @@
 package roster
 
 import (
-	"fmt"
 	"path/filepath"
 	"slices"
 
 	"github.com/toolhost/toolhost/host/internal/manifest"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/protect"
+	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -27,8 +28,7 @@ func (c heldChange) reason(known bool) string {
 	case known:
 		what = "its file has changed inside the workspace"
 	}
-	return fmt.Sprintf(
-		"%s, and waits for the operator's word: toolhost plugins enable %[2]s, or toolhost reload", what, c.candidate.Name)
+	return what + ", and waits for the operator's word: " + remedy.AcceptFile.For(c.candidate.Name)
 }
 
 // inWorkspace reports whether a plugin's file, its directory, or a link on the way to it lies
@@ -104,6 +104,6 @@ func (s *source) asAccepted() error {
 
 func changedInWorkspace(owner, path string) error {
 	return tool.Errorf(tool.CodeUnavailable, "plugin %s is not started: %s has changed inside the workspace", owner, path).
-		Of("", owner).At(tool.StageStart).NeverSent().
-		Fix(fmt.Sprintf("if you changed it: toolhost plugins enable %s, or toolhost reload", owner))
+		Of("", owner).At(callstage.Start).NeverSent().
+		Fix("if you changed it: " + remedy.AcceptFile.For(owner))
 }

@@ -12,7 +12,9 @@ import (
 	"github.com/toolhost/toolhost/host/internal/kept"
 	"github.com/toolhost/toolhost/host/internal/manifest"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/known"
+	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -185,7 +187,7 @@ func (r *Roster) Rollback(ctx context.Context, name string) error {
 	case now.server != nil:
 		return notRolledBack(name, errors.New("it is a server, of which no binary is kept"), "mount the earlier one")
 	case now.isDisabled():
-		return notRolledBack(name, errors.New("it is disabled"), "toolhost plugins enable "+name)
+		return notRolledBack(name, errors.New("it is disabled"), remedy.Enable.For(name))
 	case r.binaries == nil:
 		return notRolledBack(name, errors.New("no binaries are kept here"), "put the earlier file in its place")
 	}
@@ -198,7 +200,7 @@ func (r *Roster) Rollback(ctx context.Context, name string) error {
 	to := r.before(now, file.String())
 	if to == nil {
 		return notRolledBack(name, errors.New("no earlier binary of it is kept"),
-			"see toolhost plugins show "+name+", or put the earlier file in its place")
+			remedy.ShowPlugin.For(name)+", or put the earlier file in its place")
 	}
 	next := m.rolledBack(c, now.settings, *to, found, file)
 	if _, err := m.replaceSource(ctx, now, next); err != nil {
@@ -249,7 +251,7 @@ func (r *Roster) before(now *source, file string) *known.Binary {
 func notRolledBack(name string, why error, hint string) error {
 	return tool.Errorf(tool.CodeUnavailable,
 		"plugin %s is not rolled back, and runs on as it was: %s", name, tool.AsError(why).Message).
-		Of("", name).At(tool.StageStart).Because(why).Fix(hint)
+		Of("", name).At(callstage.Start).Because(why).Fix(hint)
 }
 
 // describeKept names the kept binary of a source.
@@ -268,6 +270,6 @@ func (s *source) addKept(out *plugin.Status) {
 	}
 	if s.isRolledBack() {
 		out.RolledBack = "it runs " + s.describeKept() +
-			"; a new file, or toolhost plugins restart " + s.member.owner + ", ends that"
+			"; a new file, or " + remedy.Restart.For(s.member.owner) + ", ends that"
 	}
 }

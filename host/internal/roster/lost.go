@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 )
 
 // lostNames are the tools of a member whose names belong to others.
@@ -52,7 +53,7 @@ func inShort(owner string, err error) error {
 			}
 		}
 	}
-	for _, line := range plugin.LostLines(owner, lost) {
+	for _, line := range pluginrun.LostLines(owner, lost) {
 		others = append(others, errors.New(line))
 	}
 	return errors.Join(others...)

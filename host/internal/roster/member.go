@@ -11,6 +11,9 @@ import (
 
 	"github.com/toolhost/toolhost/host/internal/manifest"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/pluginrun"
+	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -27,7 +30,7 @@ type member struct {
 	publishing sync.Mutex
 	facts      // guarded by Roster.mu
 
-	journal plugin.Journal // of all its sources
+	journal pluginrun.Journal // of all its sources
 }
 
 // facts are what is known of a member at one moment.
@@ -166,7 +169,7 @@ func (m *member) tell(e plugin.Event, what string, args ...any) {
 		value := sanitize.Line(fmt.Sprint(args[i+1]), 100)
 		args[i+1], text = value, text+fmt.Sprintf(" %v=%s", args[i], value)
 	}
-	m.roster.log.Info(what, append([]any{plugin.EventKey, string(e), "plugin", m.owner}, args...)...)
+	m.roster.log.Info(what, append([]any{pluginrun.EventKey, string(e), "plugin", m.owner}, args...)...)
 	m.journal.Tell(hclog.Info, text)
 }
 
@@ -184,7 +187,7 @@ func (m *member) compile(ctx context.Context, s *source, said listing) (Set, err
 		return set, err
 	}
 	// Compiling may take as long as a start.
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(max(s.settings.StartTimeout, 0), plugin.DefaultStartTimeout))
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(max(s.settings.StartTimeout, 0), pluginrun.DefaultStartTimeout))
 	defer cancel()
 	entries, bad := m.roster.registry.Compile(ctx, l)
 	if entries == nil {
@@ -312,12 +315,12 @@ func (f facts) status(owner string) (plugin.Status, bool) {
 
 func closedError(owner string) error {
 	return tool.Errorf(tool.CodeUnavailable, "plugin %s is not loaded: the host is closed", owner).
-		Of("", owner).At(tool.StageRegister).Try("make a new host")
+		Of("", owner).At(callstage.Register).Try("make a new host")
 }
 
 func noPlugin(name string) error {
 	return tool.Errorf(tool.CodeNotFound, "there is no plugin %.64q", name).
-		Of("", name).At(tool.StageStart).Fix("see toolhost plugins for the names")
+		Of("", name).At(callstage.Start).Fix(remedy.ListPlugins.String())
 }
 
 // alreadyLoaded is the error for a name that a source has already.
@@ -332,5 +335,5 @@ func alreadyLoaded(owner string, by *source) error {
 func nameTaken(owner, path string) error {
 	return tool.Errorf(tool.CodeAlreadyExists,
 		"plugin %s is loaded already, from %s", owner, cmp.Or(path, "another provider")).
-		Of("", owner).At(tool.StageRegister).Try("rename one of the two; the first stays")
+		Of("", owner).At(callstage.Register).Try("rename one of the two; the first stays")
 }

@@ -8,6 +8,9 @@ import (
 	"sync"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/pluginrun"
+	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -97,7 +100,7 @@ func (m *member) whyAbsent() *tool.Error {
 	}
 	status, _ := now.status(m.owner)
 	e := tool.Errorf(tool.CodeUnavailable, "plugin %s is refused: %s", m.owner, status.Reason).
-		Of("", m.owner).At(tool.StageStart).NeverSent().Fix(plugin.TryAgainHint(m.owner))
+		Of("", m.owner).At(callstage.Start).NeverSent().Fix(pluginrun.TryAgainHint(m.owner))
 	if strings.HasPrefix(status.Reason, "plugin "+m.owner+" ") {
 		e.Message = status.Reason
 	}
@@ -130,7 +133,7 @@ func whyMissing(likely, others []*member) (why *tool.Error, certain bool) {
 	}
 	if absent > 1 {
 		why.Message += fmt.Sprintf("; and %d more plugins", absent-1)
-		why.OperatorHint = "see toolhost plugins"
+		why.OperatorHint = remedy.SeePlugins.String()
 	}
 	return why, false
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/known"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -31,7 +32,7 @@ func (r *Roster) withoutReserved(s *source, entries []Entry) ([]Entry, error) {
 
 func nameReserved(e Entry, owner, by string) error {
 	return tool.Errorf(tool.CodeAlreadyExists, "%v: %s is a tool that plugin %s had before plugin %s was added",
-		tool.ErrAlreadyExists, e.Name(), by, owner).Of(e.Name(), owner).At(tool.StageRegister).
+		tool.ErrAlreadyExists, e.Name(), by, owner).Of(e.Name(), owner).At(callstage.Register).
 		Because(&TakenError{e.Name(), by}).
 		Try(fmt.Sprintf("rename one of the two, or remove the file of %s if its tools are to go to %s", by, owner))
 }

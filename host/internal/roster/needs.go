@@ -12,16 +12,19 @@ import (
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/egress"
 	"github.com/toolhost/toolhost/internal/known"
+	"github.com/toolhost/toolhost/internal/need"
+	"github.com/toolhost/toolhost/internal/pluginrun"
+	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // A plugin's process gets no more than what the operator has accepted of its needs: what the
 // locks pin or, if they do not say, what it declared when it first ran, in the book. Needs
 // that are larger after an upgrade are given once the operator has accepted them.
 
-// ceiling is what was accepted of the needs of a plugin, as [plugin.Config.Accepted] has it.
+// ceiling is what was accepted of the needs of a plugin, as [pluginrun.Config.Accepted] has it.
 type ceiling struct {
 	needs *tool.Needs
 	known bool
@@ -61,7 +64,7 @@ func (s *source) ceiling() ceiling {
 // pinned is what the locks say.
 func (s *source) pinned() ceiling {
 	pins, err := s.pins()
-	if p, ok := pins.(plugin.NeedsPins); ok && err == nil {
+	if p, ok := pins.(pluginrun.NeedsPins); ok && err == nil {
 		n, known := p.Needs(s.member.owner)
 		return ceiling{n, known}
 	}
@@ -78,7 +81,7 @@ func (r *Roster) record(registered map[*source][]string) {
 	}
 	for s := range registered {
 		if about, said := s.description(); said && s.path != "" {
-			ran[s] = about.Needs.Within(s.pinned().needs)
+			ran[s] = need.Within(about.Needs, s.pinned().needs)
 		}
 	}
 	err := r.book.Note(func(all known.Records) {
@@ -143,12 +146,12 @@ func (s *source) exceeds(n *tool.Needs) *plugin.WantsMore {
 	if !c.known {
 		return nil
 	}
-	more := s.settings.Sandbox.Undecided(n.Changes(c.needs).Larger())
+	more := pluginrun.Undecided(s.settings.Sandbox, need.Changes(n, c.needs).Larger())
 	if more == nil {
 		return nil
 	}
 	return &plugin.WantsMore{
-		Changes: more, Text: more.String(), Accept: "toolhost plugins enable " + s.member.owner,
+		Changes: more, Text: more.String(), Accept: remedy.AcceptNeeds.For(s.member.owner),
 	}
 }
 
@@ -163,7 +166,7 @@ func (s *source) wantsMore() *plugin.WantsMore {
 func (m *member) tellWants(w *plugin.WantsMore) {
 	text := sanitize.Line(w.Text, 1000)
 	const what = "plugin wants more than was accepted, and runs without"
-	m.roster.log.Info(what, plugin.EventKey, string(plugin.EventWantsMore), "plugin", m.owner, "more", text, "accept", w.Accept)
+	m.roster.log.Info(what, pluginrun.EventKey, string(plugin.EventWantsMore), "plugin", m.owner, "more", text, "accept", w.Accept)
 	m.journal.Tell(hclog.Info, what+": "+text)
 }
 
@@ -217,7 +220,7 @@ func (s *source) isBoundAsBefore() bool {
 		return true
 	}
 	about, _ := s.plugin.Description()
-	return reflect.DeepEqual(about.Needs.Within(given.needs), about.Needs.Within(s.ceiling().needs))
+	return reflect.DeepEqual(need.Within(about.Needs, given.needs), need.Within(about.Needs, s.ceiling().needs))
 }
 
 // regrant starts a plugin again that runs with other needs than are accepted now. The caller

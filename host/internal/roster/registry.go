@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -36,11 +37,11 @@ type Listing struct {
 	// changed since: their schemas need not be compiled before a call needs them.
 	Recalled bool
 	// Plugin is started before a call of one of the tools; nil: the owner is not a plugin.
-	Plugin *plugin.Plugin
+	Plugin *pluginrun.Plugin
 	// Functions says that the tools are functions of a [tool.Set], which cannot be a host.
 	Functions bool
 	// Own tells the tools of the host's own; nil: there are none.
-	Own plugin.Own
+	Own pluginrun.Own
 	// Keeper keeps state for each session; nil: nothing of the owner does.
 	Keeper Keeper
 	// Settings are the plugin's; nil: the owner is not a plugin.

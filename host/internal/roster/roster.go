@@ -17,6 +17,7 @@ import (
 	"github.com/toolhost/toolhost/host/internal/manifest"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/known"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -24,7 +25,7 @@ import (
 type Options struct {
 	// Plugin is how every plugin is run. Root, HostVersion, Logger and OnState are required;
 	// Settings, Sockets, Pins, Admit and Changed are set for each plugin.
-	Plugin plugin.Config
+	Plugin pluginrun.Config
 	// Env are variables, NAME=value, of every plugin.
 	Env []string
 	// Workspace is the root with links resolved. What changes in it is held for the
@@ -45,9 +46,9 @@ type Options struct {
 	// Settings are what the operator decides for a plugin, asked when it is found.
 	Settings func(plugin.Candidate) plugin.Settings
 	// Pins returns what may run of a plugin directory; nil: every plugin may.
-	Pins func(dir string) (plugin.Pins, error)
+	Pins func(dir string) (pluginrun.Pins, error)
 	// ServerPins returns what may run of the servers.
-	ServerPins func() (plugin.Pins, error)
+	ServerPins func() (pluginrun.Pins, error)
 }
 
 // Roster is the plugins of a host, and its other providers. It is safe for concurrent use.
@@ -248,7 +249,7 @@ func (r *Roster) forgetFaults(dirs []string, found []error) {
 }
 
 // Journal returns what was kept of a plugin's output; nil: there is no such plugin.
-func (r *Roster) Journal(name string) *plugin.Journal {
+func (r *Roster) Journal(name string) *pluginrun.Journal {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m := r.members[name]
@@ -295,7 +296,7 @@ func (r *Roster) linked() (paths []string) {
 
 // discover finds the plugins of a directory, and remembers what else is in it.
 func (r *Roster) discover(dir string) ([]plugin.Candidate, error) {
-	found, skipped, err := plugin.Discover(dir)
+	found, skipped, err := pluginrun.Discover(dir)
 	if err != nil {
 		return nil, err
 	}

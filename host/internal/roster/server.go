@@ -5,15 +5,19 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"reflect"
 	"time"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/pluginrun"
+	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // Mount adds a server, or upgrades it, as host.Host.Mount says.
 func (r *Roster) Mount(ctx context.Context, server plugin.Server) error {
-	if err := server.Check(); err != nil {
+	if err := pluginrun.CheckServer(server); err != nil {
 		return err
 	}
 	m := r.member(server.Name)
@@ -105,13 +109,13 @@ func (m *member) known(ctx context.Context) (*source, error) {
 
 func isDisabled(name string) error {
 	return tool.Errorf(tool.CodeUnavailable, "plugin %s is disabled", name).
-		Of("", name).At(tool.StageStart).NeverSent().Fix("toolhost plugins enable " + name)
+		Of("", name).At(callstage.Start).NeverSent().Fix(remedy.Enable.For(name))
 }
 
 // isServer reports whether the source is of that server, with its settings.
 func (s *source) isServer(other plugin.Server) bool {
 	return s.server != nil && s.server.Identity == other.Identity && s.server.Revision == other.Revision &&
-		s.settings.Equal(other.Settings)
+		reflect.DeepEqual(s.settings, other.Settings)
 }
 
 // revision is the digest of a server's revision, which may tell of secrets; empty: it has none.
@@ -128,7 +132,7 @@ func (s *source) kind() string {
 	if s.server == nil {
 		return ""
 	}
-	return cmp.Or(s.server.Kind, plugin.KindMCP)
+	return cmp.Or(s.server.Kind, pluginrun.KindMCP)
 }
 
 // keepTrying starts a server again whose tools are not known, after the pauses of

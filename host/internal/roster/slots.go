@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/deadline"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -26,5 +27,5 @@ func (r *Roster) startSlot(ctx context.Context, owner string) (release func(), e
 func notStarted(ctx context.Context, owner string) error {
 	return tool.Errorf(tool.CodeOf(ctx.Err()),
 		"plugin %s was not started, as others were: %v", owner, deadline.Cause(ctx)).
-		Of("", owner).At(tool.StageStart).NeverSent().Because(ctx.Err())
+		Of("", owner).At(callstage.Start).NeverSent().Because(ctx.Err())
 }

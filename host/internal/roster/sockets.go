@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/cgroup"
 	"github.com/toolhost/toolhost/internal/confine"
 	"github.com/toolhost/toolhost/internal/safefile"
@@ -109,7 +110,7 @@ func (s *socketDirs) path(owner string) (string, error) {
 			hint = "check that this user may write to " + base + ", or name another directory with TMPDIR"
 		}
 		return "", tool.Errorf(tool.CodeUnavailable, "plugin %s did not start: no directory for its socket: %w", owner, err).
-			Of("", owner).At(tool.StageStart).NeverSent().Fix(hint)
+			Of("", owner).At(callstage.Start).NeverSent().Fix(hint)
 	}
 	s.dir = dir
 	return dir.path, nil

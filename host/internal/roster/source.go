@@ -3,6 +3,7 @@ package roster
 import (
 	"context"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"sync/atomic"
 
@@ -11,8 +12,9 @@ import (
 	"github.com/toolhost/toolhost/host/internal/manifest"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/known"
+	"github.com/toolhost/toolhost/internal/pluginrun"
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // source is what a member's tools come from: a plugin's file as it was found, or a server that
@@ -20,12 +22,12 @@ import (
 // upgrade makes another.
 type source struct {
 	member   *member
-	provider tool.Provider  // nil: the plugin is disabled
-	plugin   *plugin.Plugin // the provider, if it is a process; else nil
-	path     string         // in the plugin directory; empty: it is not a file
-	server   *plugin.Server // nil: it is not a server
-	file     string         // that runs: the path, or what it links to
-	kept     *known.Binary  // that runs in place of the file; nil: the file runs
+	provider tool.Provider     // nil: the plugin is disabled
+	plugin   *pluginrun.Plugin // the provider, if it is a process; else nil
+	path     string            // in the plugin directory; empty: it is not a file
+	server   *plugin.Server    // nil: it is not a server
+	file     string            // that runs: the path, or what it links to
+	kept     *known.Binary     // that runs in place of the file; nil: the file runs
 	settings plugin.Settings
 	key      known.Plugin                    // of its record
 	found    atomic.Pointer[manifest.Stamp]  // of the file
@@ -63,7 +65,7 @@ func (m *member) newSource(c plugin.Candidate, settings plugin.Settings) *source
 	s := &source{member: m, path: c.Path, file: c.Binary(), settings: settings, key: known.At(c.Path, m.owner)}
 	s.setStamp(manifest.StampOf(s.file))
 	if settings.Enabled {
-		s.plugin = plugin.New(c, s.config())
+		s.plugin = pluginrun.New(c, s.config())
 		s.provider = s.plugin
 	}
 	return s
@@ -74,7 +76,7 @@ func (m *member) newServer(server plugin.Server) *source {
 	s := &source{member: m, server: &server, settings: server.Settings, key: known.Server(server.Identity, m.owner)}
 	s.setStamp(manifest.Stamp{})
 	if s.settings.Enabled {
-		s.plugin = plugin.NewServer(server, s.config())
+		s.plugin = pluginrun.NewServer(server, s.config())
 		s.provider = s.plugin
 	}
 	return s
@@ -93,7 +95,7 @@ func (s *source) shownPath() string {
 }
 
 // config returns how the plugin is run.
-func (s *source) config() plugin.Config {
+func (s *source) config() pluginrun.Config {
 	r := s.member.roster
 	c := r.opts.Plugin
 	c.Settings = s.settings
@@ -112,7 +114,7 @@ func (s *source) config() plugin.Config {
 }
 
 // pins returns what may run of where the source comes from.
-func (s *source) pins() (plugin.Pins, error) {
+func (s *source) pins() (pluginrun.Pins, error) {
 	if s.server != nil {
 		return s.member.roster.opts.ServerPins()
 	}
@@ -179,7 +181,7 @@ func (s *source) describe(said listing) Listing {
 	}
 	out.Given = func(key string) string { return s.member.roster.book.Of(s.key).Levels[key] }
 	if s.server != nil {
-		out.Own, _ = s.server.Connector.(plugin.Own)
+		out.Own, _ = s.server.Connector.(pluginrun.Own)
 	}
 	out.Changed = func() { s.refreshOrLog() }
 	return out
@@ -222,7 +224,7 @@ func (s *source) isUnusable() bool {
 
 // isAs reports whether the source is of that file, as it is now, and of those settings.
 func (s *source) isAs(c plugin.Candidate, found manifest.Stamp, settings plugin.Settings) bool {
-	return s.path == c.Path && s.file == c.Binary() && s.stamp() == found && s.settings.Equal(settings)
+	return s.path == c.Path && s.file == c.Binary() && s.stamp() == found && reflect.DeepEqual(s.settings, settings)
 }
 
 // mayRun reports whether the pins, which may have changed, would let the source start as it runs. Without the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"reflect"
 
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -38,7 +39,7 @@ func isNil(p tool.Provider) bool {
 
 func invalidProvider(owner, why string) error {
 	return tool.Errorf(tool.CodeInvalidDefinition, "%s", why).
-		Of("", owner).At(tool.StageRegister).Try("attach a provider that is not nil, under a name")
+		Of("", owner).At(callstage.Register).Try("attach a provider that is not nil, under a name")
 }
 
 // notices returns a function that takes the change notices of an attached provider, from

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/toolhost/toolhost/host/internal/manifest"
@@ -24,7 +25,7 @@ type failedUpgrade struct {
 // differs reports whether a file and settings are not those that were tried in vain, or may
 // be tried again.
 func (f *failedUpgrade) differs(found manifest.Stamp, settings plugin.Settings) bool {
-	return f.found != found || !f.settings.Equal(settings) ||
+	return f.found != found || !reflect.DeepEqual(f.settings, settings) ||
 		f.failure != nil && !time.Now().Before(f.failure.DueUnasked())
 }
 

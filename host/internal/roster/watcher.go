@@ -13,7 +13,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"github.com/toolhost/toolhost/host/internal/manifest"
-	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/protect"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -156,7 +156,7 @@ func (w *dirWatcher) look(ctx context.Context, late error) (soon bool) {
 			err := m.applyStep(ctx, st)
 			switch {
 			case err == nil, ctx.Err() != nil:
-			case errors.Is(err, plugin.ErrIncomplete): // it is looked at again when it grows
+			case errors.Is(err, pluginrun.ErrIncomplete): // it is looked at again when it grows
 				w.roster.log.Debug("a plugin is not all there yet", "plugin", st.owner, "error", err)
 			default:
 				w.roster.log.Warn("a plugin directory has changed", "plugin", st.owner, "error", inShort(st.owner, err))

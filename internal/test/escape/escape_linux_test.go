@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/test/escape"
 )
 
@@ -69,7 +70,7 @@ func compare(t *testing.T, under escape.Profiles, got map[string]escape.Answer, 
 func TestLevelNone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	got := results(t, w, newConfined(t, w, func(c *plugin.Config) {
+	got := results(t, w, newConfined(t, w, func(c *pluginrun.Config) {
 		c.Namespace, c.Sandbox.Level = plugin.NamespaceOff, plugin.NoSandbox
 	}), escape.Attempts())
 	compare(t, escape.NoSandbox, got, escape.Bare)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/sandbox"
 	"github.com/toolhost/toolhost/internal/test/escape"
 	"github.com/toolhost/toolhost/internal/test/require"
@@ -136,7 +137,7 @@ func TestReportOf(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.patience = 100 * time.Millisecond
-			c := newConfined(t, w, func(c *plugin.Config) {
+			c := newConfined(t, w, func(c *pluginrun.Config) {
 				c.Sandbox = profile.sandbox(w)
 				ungrouped(&c.Sandbox)
 				if !require.Must(sandbox.Detect())(t).Namespaces() {

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/test/escape"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -251,23 +252,23 @@ func (f *free) close(t *testing.T) {
 
 // confined is the probe as a plugin.
 type confined struct {
-	plugin  *plugin.Plugin
+	plugin  *pluginrun.Plugin
 	process int
 }
 
-func newConfined(t *testing.T, w *world, change func(*plugin.Config)) *confined {
+func newConfined(t *testing.T, w *world, change func(*pluginrun.Config)) *confined {
 	t.Helper()
-	found, skipped, err := plugin.Discover(plugins(t))
+	found, skipped, err := pluginrun.Discover(plugins(t))
 	if err != nil || len(found) != 1 {
 		t.Fatalf("Discover: %v, skipped %v, error %v", found, skipped, err)
 	}
-	cfg := plugin.Config{
+	cfg := pluginrun.Config{
 		Root: w.Workspace, TempDir: directory(t, "/tmp"), Logger: hclog.NewNullLogger(),
 		Protected: func() []string { return w.protected },
 		Settings:  plugin.Settings{StartTimeout: ceiling, Env: []string{"TMPDIR=" + w.scratch()}},
 	}
 	change(&cfg)
-	p := plugin.New(found[0], cfg)
+	p := pluginrun.New(found[0], cfg)
 	t.Cleanup(func() { _ = p.Close(context.Background()) })
 	require.NoError(t, p.Ready(t.Context()))
 	return &confined{p, p.Status().PID}

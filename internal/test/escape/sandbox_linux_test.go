@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/cgroup"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/sandbox"
 	"github.com/toolhost/toolhost/internal/test/escape"
 	"github.com/toolhost/toolhost/internal/test/require"
@@ -42,7 +43,7 @@ func sandboxOf(p escape.Profiles, w *world) plugin.Sandbox {
 // started is the probe in the sandbox of a profile, on a system.
 func started(t *testing.T, w *world, p escape.Profiles, on escape.System, change func(*plugin.Sandbox)) *confined {
 	t.Helper()
-	return newConfined(t, w, func(c *plugin.Config) {
+	return newConfined(t, w, func(c *pluginrun.Config) {
 		c.Sandbox = sandboxOf(p, w)
 		change(&c.Sandbox)
 		c.Namespace = plugin.NamespaceOn
@@ -68,7 +69,7 @@ func TestDeclared(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.protected = slices.DeleteFunc(w.protected, isMissing) // what is not there cannot be protected
-			c := newConfined(t, w, func(c *plugin.Config) {
+			c := newConfined(t, w, func(c *pluginrun.Config) {
 				s := sandboxOf(profile, w)
 				text, err := json.Marshal(tool.Needs{Read: s.Read, Write: s.Write, Net: s.Net, Exec: s.Exec})
 				require.NoError(t, err)

@@ -18,9 +18,9 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // What a plugin may say too much of.

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/toolhost/toolhost/internal/test/plugintest"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
+	"github.com/toolhost/toolhost/internal/wire"
 )
 
 // What a plugin may do below gRPC.

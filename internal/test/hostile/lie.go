@@ -10,8 +10,8 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // What a plugin may say that is not so.

@@ -206,7 +206,7 @@ func ledgerTools() []tool.Tool {
 	first := os.IsNotExist(err)
 	run := func(name string) func(context.Context, none) (string, error) {
 		return func(ctx context.Context, _ none) (string, error) {
-			line := name + " " + pluginsdk.CallFrom(ctx).ID + "\n"
+			line := name + " " + tool.CallFrom(ctx).ID + "\n"
 			f, err := os.OpenFile("ledger", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 			if err != nil {
 				return "", err

@@ -17,8 +17,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // The RPCs that modes have their own way with.

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // What a plugin may describe, tool by tool within the bounds, that is too much.

@@ -34,9 +34,11 @@ func TestCalls(t *testing.T) {
 			for _, pinned := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s, pinned %t", level, pinned), func(t *testing.T) {
 					t.Parallel()
-					opts := []host.Option{host.WithSandbox(plugin.Sandbox{Level: level})}
+					opts := []host.Option{host.WithDefaults(func(all *plugin.Settings) {
+						all.Sandbox = plugin.Sandbox{Level: level}
+					})}
 					if pinned {
-						opts = append(opts, host.WithLockFile(lock))
+						opts = append(opts, host.WithLocks(host.Lock{File: lock}))
 					}
 					status := useNotes(t, plugins, opts...)
 					if wants := map[bool]plugin.Carrier{true: plugin.Stream, false: plugin.Unary}[language == "go"]; status.Carrier != wants {
@@ -52,7 +54,9 @@ func TestCalls(t *testing.T) {
 // open starts the plugin in a workspace.
 func open(t *testing.T, plugins, root string, opts ...host.Option) *host.Host {
 	t.Helper()
-	h := require.Must(host.New(append(opts, host.WithRoot(root), host.WithStartTimeout(ceiling))...))(t)
+	h := require.Must(host.New(append(opts, host.WithRoot(root), host.WithDefaults(func(all *plugin.Settings) {
+		all.StartTimeout = ceiling
+	}))...))(t)
 	t.Cleanup(func() {
 		if err := h.Close(context.Background()); err != nil {
 			t.Errorf("Close: %v", err)

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/test/plugintest"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
+	"github.com/toolhost/toolhost/internal/wire"
 )
 
 // hostVariable makes this binary the host.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/toolhost/toolhost/internal/test/binaries"
 	"github.com/toolhost/toolhost/internal/test/require"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
+	"github.com/toolhost/toolhost/internal/wire"
 )
 
 // Mode is what a plugin does: the first word of its file's name, as in

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // Deploy puts a plugin into a directory in one step, in place of what has its name. It

@@ -8,8 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // The tools of each plugin, behind its name and a dot. Both ask for retries; only
@@ -51,7 +52,7 @@ func serve() {
 // noted is what the tools do.
 func noted(ledger ledger) func(context.Context, work) (string, error) {
 	return func(ctx context.Context, w work) (string, error) {
-		id := pluginsdk.CallFrom(ctx).ID
+		id := tool.CallFrom(ctx).ID
 		if err := ledger.add(id); err != nil {
 			return "", err
 		}

@@ -156,7 +156,10 @@ func (k *soak) open(ctx context.Context) (hosts []*busy, err error) {
 				return hosts, err
 			}
 		}
-		h.Host, err = host.New(host.WithRoot(h.root), host.WithCarrier(carrier), host.WithRestartPolicy(breaker()))
+		h.Host, err = host.New(host.WithRoot(h.root), host.WithDefaults(func(all *plugin.Settings) {
+			all.Carrier = carrier
+			all.Restart = breaker()
+		}))
 		if err != nil {
 			return hosts, err
 		}

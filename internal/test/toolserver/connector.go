@@ -15,8 +15,8 @@ import (
 
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // Connector reaches the server as far as tests need.
@@ -106,10 +106,10 @@ func (c *connection) list(ctx context.Context) error {
 }
 
 // Description implements [plugin.Connection].
-func (c *connection) Description() wire.Description {
+func (c *connection) Description() plugin.Description {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return wire.Description{Name: "toolserver", Version: "1", Tools: c.tools}
+	return plugin.Description{Version: "1", Tools: c.tools}
 }
 
 // Execute implements [plugin.Connection].
@@ -141,5 +141,5 @@ func (c *connection) Err() error { return c.err }
 // Close implements [plugin.Connection].
 func (c *connection) Close(context.Context) error { return c.session.Close() }
 
-// Ping implements [plugin.Pinger].
+// Ping implements [pluginrun.Pinger].
 func (c *connection) Ping(ctx context.Context) error { return c.session.Ping(ctx, nil) }

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -30,7 +31,7 @@ type place struct {
 	root, cache string
 	namespaces  bool // of its own
 	undeclared  bool
-	plugin      *plugin.Plugin
+	plugin      *pluginrun.Plugin
 }
 
 // inDay returns whether a test in a sandbox is run with -short: at strict, as what is refused there is
@@ -63,7 +64,7 @@ func inBoxes(t *testing.T, needs *tool.Needs, test func(t *testing.T, p *place),
 // open starts the plugin in a workspace of its own.
 func open(t *testing.T, mode plugintest.Mode, needs *tool.Needs, settings plugin.Settings) *place {
 	t.Helper()
-	found, skipped, err := plugin.Discover(plugintest.Dir(t, mode))
+	found, skipped, err := pluginrun.Discover(plugintest.Dir(t, mode))
 	if err != nil || len(found) != 1 {
 		t.Fatalf("Discover: %v, skipped %v, error %v", found, skipped, err)
 	}
@@ -96,7 +97,7 @@ func prepare(t *testing.T, c plugin.Candidate, needs *tool.Needs, settings plugi
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(sockets) })
-	p.plugin = plugin.New(c, plugin.Config{
+	p.plugin = pluginrun.New(c, pluginrun.Config{
 		Settings: settings, Root: p.root, TempDir: sockets, Logger: hclog.NewNullLogger(),
 		CacheDir: func() string { return p.cache },
 	})

@@ -13,10 +13,11 @@ import (
 	hashicorp "github.com/hashicorp/go-plugin"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // stock is a plugin on bare go-plugin: it knows no inherited connection, and listens on a path.
@@ -127,7 +128,7 @@ func scriptOf(t *testing.T, interpreter string) plugin.Candidate {
 			t.Fatal(err)
 		}
 	}
-	found, skipped, err := plugin.Discover(dir)
+	found, skipped, err := pluginrun.Discover(dir)
 	if err != nil || len(found) != 1 {
 		t.Fatalf("Discover: %v, skipped %v, error %v", found, skipped, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/internal/test/toolserver"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -85,7 +86,7 @@ func say(t *testing.T, root string, command plugin.Command, box plugin.Sandbox) 
 	settings := plugin.DefaultSettings()
 	settings.Sandbox = box
 	s := plugin.Server{Name: "served", Connector: &toolserver.Connector{Program: command, Names: "served"}, Identity: command.Path}
-	p := plugin.NewServer(s, plugin.Config{Settings: settings, Root: root, TempDir: t.TempDir(), Logger: hclog.NewNullLogger()})
+	p := pluginrun.NewServer(s, pluginrun.Config{Settings: settings, Root: root, TempDir: t.TempDir(), Logger: hclog.NewNullLogger()})
 	defer func() { _ = p.Close(context.Background()) }()
 	res, err := p.Execute(t.Context(), tool.Call{ID: "1", Name: "served.say", Arguments: []byte("{}")})
 	if err != nil || res.Text() != "well" {

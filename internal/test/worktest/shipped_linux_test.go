@@ -60,7 +60,9 @@ func ship(t *testing.T, root string, names []string, opts ...host.Option) *host.
 	t.Helper()
 	s := shippedPlugins(t)
 	h, err := host.New(append([]host.Option{
-		host.WithRoot(root), host.WithPluginCache(s.caches), host.WithSandbox(plugin.Sandbox{Level: plugin.Strict}),
+		host.WithRoot(root), host.WithPluginCache(s.caches), host.WithDefaults(func(all *plugin.Settings) {
+			all.Sandbox = plugin.Sandbox{Level: plugin.Strict}
+		}),
 		host.WithProtected(filepath.Join(s.plugins, "..", "missing")), // is open to a plugin that declares nothing
 	}, opts...)...)
 	if err != nil {

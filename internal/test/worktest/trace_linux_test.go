@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/need"
+	"github.com/toolhost/toolhost/internal/observe"
 	"github.com/toolhost/toolhost/internal/sandbox"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -22,7 +24,7 @@ func traced(t *testing.T, work func(t *testing.T, p *place)) (*tool.Needs, []str
 	if f := require.Must(sandbox.Detect())(t); !f.Stage || !f.Notify {
 		t.Skip("this system does not tell what a process uses")
 	}
-	trace := plugin.NewTrace()
+	trace := observe.New()
 	p := open(t, worker, nil, plugin.Settings{Trace: trace})
 	work(t, p)
 	require.NoError(t, p.plugin.Close(t.Context()))
@@ -86,7 +88,7 @@ func TestTraceFiles(t *testing.T) {
 	if len(notes) > 0 {
 		t.Errorf("notes: %q", notes)
 	}
-	if !reflect.DeepEqual(got.Normal(), want.Normal()) {
+	if !reflect.DeepEqual(need.Normal(got), need.Normal(want)) {
 		t.Fatalf("it proposes %s\nwant %s", got, want)
 	}
 	suffices(t, got, work)
@@ -124,7 +126,7 @@ func TestTraceNet(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got, notes := traced(t, c.work)
-			if !reflect.DeepEqual(got.Normal(), c.want.Normal()) {
+			if !reflect.DeepEqual(need.Normal(got), need.Normal(&c.want)) {
 				t.Fatalf("it proposes %s, want %s", got, &c.want)
 			}
 			if told := strings.Contains(strings.Join(notes, ""), "udp 127.0.0.1:"+datagrams); told != (name == "datagrams") {

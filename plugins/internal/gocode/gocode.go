@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -38,7 +39,7 @@ func CheckPackage(name string) error {
 
 // RefusePackage returns the error for a package that must not be loaded.
 func RefusePackage(name, reason string) error {
-	return tool.Errorf(tool.CodePermissionDenied, "package %.200q is refused: %s", name, reason).At(tool.StageExecute).
+	return tool.Errorf(tool.CodePermissionDenied, "package %.200q is refused: %s", name, reason).At(callstage.Execute).
 		Try("give an import path, a package name, or a directory relative to the workspace such as ./host")
 }
 

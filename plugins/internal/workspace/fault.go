@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -35,7 +36,7 @@ const (
 
 func escapeError(given, hint string) error {
 	return tool.Errorf(tool.CodePermissionDenied, "path escapes the workspace: %s", Show(given)).
-		At(tool.StageExecute).Try(hint)
+		At(callstage.Execute).Try(hint)
 }
 
 // Explain words an error about a path for the caller that gave the path. Errors of this

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -23,7 +24,7 @@ func (w *Workspace) checkGit(given, name, parent string) error {
 			if isGit(element) {
 				return tool.Errorf(tool.CodePermissionDenied,
 					"%s belongs to git, which runs programs that are named there", Show(given)).
-					At(tool.StageExecute).Try("make the change with git, or leave it to a person")
+					At(callstage.Execute).Try("make the change with git, or leave it to a person")
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -75,7 +76,7 @@ func TestSandboxShown(t *testing.T) {
 	if d := Diff(unsaid, said).Plugins["a"]; !reflect.DeepEqual(d, []string{"sandbox"}) {
 		t.Errorf("it changes %q", d)
 	}
-	if said.Plugin("a").SameProcess(unsaid.Plugin("a").Settings) {
+	if pluginrun.SameProcess(said.Plugin("a").Settings, unsaid.Plugin("a").Settings) {
 		t.Error("a process that may have everything serves as one that may have nothing")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -134,7 +135,7 @@ mcp_servers:
 	s := c.Servers["program"].Settings
 	want := plugin.DefaultSettings()
 	want.IdleTimeout, want.StartTimeout = 3*time.Minute, time.Minute
-	if !s.Equal(want) || c.Servers["inPath"].StartTimeout != 3*time.Second {
+	if !reflect.DeepEqual(s, want) || c.Servers["inPath"].StartTimeout != 3*time.Second {
 		t.Errorf("settings are %+v", s)
 	}
 }

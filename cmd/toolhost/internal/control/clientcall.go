@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/callctx"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -81,14 +82,14 @@ func (c *Client) stream(ctx context.Context, call Call, a policy.Approver) (Answ
 		q.Set("timeout", call.Timeout.String())
 	}
 	for name, on := range map[string]bool{
-		"yes": call.Yes, "ask": a != nil, "questions": tool.AskerFrom(ctx) != nil,
-		"deltas": tool.DeltasFrom(ctx) != nil, "detach": call.Detach,
+		"yes": call.Yes, "ask": a != nil, "questions": callctx.Get[tool.Asker](ctx, callctx.Ask{}) != nil,
+		"deltas": callctx.Get[func(tool.Delta)](ctx, callctx.Deltas{}) != nil, "detach": call.Detach,
 	} {
 		if on {
 			q.Set(name, "true")
 		}
 	}
-	r := &callReader{client: c, approver: a, asker: tool.AskerFrom(ctx), show: tool.DeltasFrom(ctx), told: call.Told, begun: make(chan struct{})}
+	r := &callReader{client: c, approver: a, asker: callctx.Get[tool.Asker](ctx, callctx.Ask{}), show: callctx.Get[func(tool.Delta)](ctx, callctx.Deltas{}), told: call.Told, begun: make(chan struct{})}
 	// The connection outlives ctx for a moment: the daemon reports the outcome.
 	wire, hangUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer hangUp()

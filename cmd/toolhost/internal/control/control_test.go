@@ -24,8 +24,8 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/fleet"
-	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -40,7 +40,9 @@ type service struct {
 
 func newService(t *testing.T) *service {
 	t.Helper()
-	h := require.Must(host.New(host.WithRoot(t.TempDir()), host.WithAdmission(control.MaxCalls), host.WithConcurrency(0, 0)))(t)
+	h := require.Must(host.New(host.WithRoot(t.TempDir()), host.WithAdmission(control.MaxCalls), host.WithDefaults(func(all *plugin.Settings) {
+		all.Limits.Running, all.Limits.Waiting = 0, 0
+	})))(t)
 	s := &service{Host: h, queue: approval.NewQueue(nil), began: make(chan string, 1000), ended: make(chan string, 1000)}
 	wait := func(ctx context.Context, call tool.Call) (tool.Result, error) {
 		s.began <- call.Name
@@ -125,7 +127,7 @@ func (s *service) Record(audit.Record, error) {}
 
 func (s *service) Stop() time.Duration { return time.Second }
 
-func (s *service) Journal(string) *plugin.Journal { return nil }
+func (s *service) Journal(string) *pluginrun.Journal { return nil }
 
 func (s *service) Numbers() http.Handler { return http.NotFoundHandler() }
 
@@ -262,7 +264,7 @@ func TestCall(t *testing.T) {
 func TestTools(t *testing.T) {
 	t.Parallel()
 	d := newDaemon(t)
-	if err := d.SetOverrides(map[string]host.Override{"x.echo": {Safety: tool.Dangerous, Name: "y.echo", Approval: policy.AllowAll}}); err != nil {
+	if err := d.Reconfigure(host.WithOverrides(map[string]host.Override{"x.echo": {Safety: tool.Dangerous, Name: "y.echo", Approval: policy.AllowAll}})); err != nil {
 		t.Fatal(err)
 	}
 	c := d.client()

@@ -7,7 +7,7 @@ import (
 	"net/url"
 
 	"github.com/toolhost/toolhost/host"
-	"github.com/toolhost/toolhost/host/fleet/durable"
+	"github.com/toolhost/toolhost/internal/durable"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 

@@ -55,7 +55,7 @@ func blockOf(c tool.Content) block {
 	return block{kind: fmt.Sprintf("%T", c)}
 }
 
-func extraField(e tool.Extra) field { return field{name: "extra", text: string(e)} }
+func extraField(e string) field { return field{name: "extra", text: e} }
 
 // sendParts sends a result, one piece a line.
 func (l *lines) sendParts(res tool.Result) error {
@@ -148,7 +148,7 @@ func (p *parts) add(e event) {
 func (p *parts) endBlock() {
 	f := p.fields
 	text := func(name string) string { return string(f[name]) }
-	extra := tool.Extra(text("extra"))
+	extra := text("extra")
 	switch p.last {
 	case "text":
 		p.content = append(p.content, tool.TextContent{Text: text("text"), Extra: extra})

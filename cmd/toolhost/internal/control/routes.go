@@ -14,6 +14,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -165,12 +166,12 @@ func (s *Server) sendAnswer(out *lines, by Caller, a Answer) error {
 	case err != nil:
 		a = a.Failed(tool.Errorf(tool.CodeResourceExhausted,
 			"tool %s ran, and its answer of %d bytes is lost: %w", a.Outcome.Name, n, err).
-			Of(a.Outcome.Name, "").At(tool.StageOutput).
+			Of(a.Outcome.Name, "").At(callstage.Output).
 			Try("make fewer calls with large answers at a time, or ask for less at once"))
 	case len(a.Result.Structured) > 0 && !json.Valid(a.Result.Structured):
 		a = a.Failed(tool.Errorf(tool.CodeInvalidResult,
 			"the result of tool %s cannot be sent: its structured part is not JSON", a.Outcome.Name).
-			Of(a.Outcome.Name, "").At(tool.StageOutput).Try("report this to the plugin's author"))
+			Of(a.Outcome.Name, "").At(callstage.Output).Try("report this to the plugin's author"))
 	}
 	defer release()
 	return out.sendAnswer(a)

@@ -16,6 +16,7 @@ import (
 	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/share"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -77,7 +78,7 @@ type Service interface {
 	// Sandbox returns what the process of a plugin may do; false: it has none.
 	Sandbox(name string) (plugin.SandboxStatus, bool)
 	// Journal returns what a plugin wrote; nil: there is no such plugin.
-	Journal(name string) *plugin.Journal
+	Journal(name string) *pluginrun.Journal
 	// Record puts on record what someone had the daemon do, with its outcome.
 	Record(r audit.Record, outcome error)
 	// Fleet returns the fleet that the daemon is in, or an error: it is in none.

@@ -24,6 +24,7 @@ import (
 	"github.com/toolhost/toolhost/host/mcpserver"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -115,7 +116,7 @@ func (d *daemon) Stop() time.Duration {
 }
 
 // Journal implements [control.Service].
-func (d *daemon) Journal(name string) *plugin.Journal { return d.local.Host.Journal(name) }
+func (d *daemon) Journal(name string) *pluginrun.Journal { return d.local.Host.Journal(name) }
 
 // Record implements [control.Service].
 func (d *daemon) Record(r audit.Record, outcome error) {
@@ -145,11 +146,11 @@ func (d *daemon) State() control.State {
 		faults = append(faults, held)
 	}
 	unapplied, _ := d.refused.Load().(string)
-	load := h.Admission()
+	load, status := h.Admission(), h.Status()
 	return control.State{
 		Version: host.Version, PID: os.Getpid(), Since: d.since, Calls: load.Calls, Refused: load.Refused,
 		Identity: now.identityNow(), Configured: now.settings.Configured(), Unapplied: unapplied, Audit: d.local.Audit,
-		Tools: h.Len(), Plugins: h.Plugins(), Skipped: h.Skipped(), Leaving: h.Draining(),
+		Tools: h.Len(), Plugins: h.Plugins(), Skipped: status.Skipped, Leaving: status.Draining,
 		Fleet: d.fleetState(), Faults: control.SentFaults(faults),
 	}
 }
@@ -245,13 +246,12 @@ func (d *daemon) applyPlugin(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	d.local.Host.SetPluginSettings(loaded.Plugins.Apply)
-	d.local.Host.SetHold(loaded.Hold)
-	d.current.Store(&inEffect{now.settings, loaded, now.identity})
-	defer d.queue.Revise()
-	if err := d.local.Host.SetOverrides(now.settings.Config.Overrides()); err != nil { // levels may be accepted
+	if err := d.local.Host.Reconfigure(host.WithPluginSettings(loaded.Plugins.Apply), host.WithDisabled(loaded.Hold),
+		host.WithOverrides(now.settings.Config.Overrides())); err != nil { // levels may be accepted
 		return err
 	}
+	d.current.Store(&inEffect{now.settings, loaded, now.identity})
+	defer d.queue.Revise()
 	if _, ok := loaded.Servers.Get(name); ok {
 		return d.local.Mounts.Sync(ctx, loaded.Servers)
 	}

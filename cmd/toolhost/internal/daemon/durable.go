@@ -9,8 +9,8 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/fleet"
-	"github.com/toolhost/toolhost/host/fleet/durable"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/durable"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 

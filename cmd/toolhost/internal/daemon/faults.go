@@ -48,7 +48,7 @@ func (l *faultList) current(h *host.Host) []*tool.Error {
 		return loaded && s.State != plugin.Refused && !errors.Is(e, tool.ErrAlreadyExists)
 	})
 	out := slices.Clone(l.all)
-	for _, e := range h.Faults() {
+	for _, e := range h.Status().Faults {
 		if !slices.ContainsFunc(out, func(known *tool.Error) bool { return known.Message == e.Message }) {
 			out = append(out, e)
 		}

@@ -20,7 +20,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/fleet"
-	"github.com/toolhost/toolhost/host/fleet/embedded"
+	"github.com/toolhost/toolhost/internal/embedded"
 	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/internal/safefile"
 	"github.com/toolhost/toolhost/internal/state"

@@ -11,7 +11,9 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
+	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -86,14 +88,11 @@ func (d *daemon) apply(after *inEffect, why session.Reading) error {
 	if err != nil {
 		return err
 	}
-	if err := h.SetOverrides(c.Overrides()); err != nil {
+	if err := h.Reconfigure(host.WithOverrides(c.Overrides()), host.WithPluginSettings(after.loaded.Plugins.Apply),
+		host.WithDisabled(after.loaded.Hold), host.WithLocks(rules.Locks...), host.WithTrust(setup.Trust(c))); err != nil {
 		return c.Problems([]config.Problem{session.ConfigProblem(c, tool.AsError(err))})
 	}
 	// From here on nothing fails.
-	h.SetPluginSettings(after.loaded.Plugins.Apply)
-	h.SetHold(after.loaded.Hold)
-	h.SetLocks(rules.Locks...)
-	h.SetTrust(setup.Trust(c))
 	d.refused.Store("")
 	d.session.SetLogLevel(after.settings.LogLevel)
 	if d.current.Swap(after).identity.ConfigDigest != after.identity.ConfigDigest {
@@ -133,7 +132,7 @@ func (d *daemon) rehearse(ctx context.Context, before, after *inEffect, why sess
 	for _, p := range d.local.Host.Plugins() {
 		settings := after.loaded.Plugins(p.Name)
 		held := why == session.ByChange && p.Held != ""
-		if !held && settings.Enabled && !settings.SameProcess(before.loaded.Plugins(p.Name)) {
+		if !held && settings.Enabled && !pluginrun.SameProcess(settings, before.loaded.Plugins(p.Name)) {
 			affected[p.Name] = true
 		}
 	}

@@ -16,10 +16,10 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
-	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/lazy"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/sanitize"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
+	"github.com/toolhost/toolhost/internal/wire"
 )
 
 // Project is a directory in which a plugin is built.
@@ -75,7 +75,7 @@ func Find(ctx context.Context, dir, output string, argv []string) (*Project, err
 	}
 	p.Name = nameFor(filepath.Base(abs))
 	if p.output != "" {
-		p.Name = nameFor(plugin.NameOf(filepath.Base(p.output)))
+		p.Name = nameFor(pluginrun.NameOf(filepath.Base(p.output)))
 	}
 	return p, nil
 }

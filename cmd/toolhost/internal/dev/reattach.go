@@ -11,8 +11,9 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/sanitize"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
+	"github.com/toolhost/toolhost/internal/wire"
 )
 
 // maxReattach bounds the text that says where a plugin runs.
@@ -57,9 +58,9 @@ func (r *runner) reattach(ctx context.Context) error {
 	}
 	gone := make(chan struct{})
 	s := plugin.Server{
-		Name: name, Kind: plugin.KindRunning, Path: at.Addr.String, Settings: loaded.Plugins(name),
-		Identity: fmt.Sprintf("running %d %s", at.Pid, at.Addr.String),
-		Running:  &plugin.Running{At: at, Lost: sync.OnceFunc(func() { close(gone) })},
+		Name: name, Kind: pluginrun.KindRunning, Path: at.Addr.String, Settings: loaded.Plugins(name),
+		Identity:  fmt.Sprintf("running %d %s", at.Pid, at.Addr.String),
+		Connector: &pluginrun.Running{At: at, Lost: sync.OnceFunc(func() { close(gone) })},
 	}
 	// Whoever stops at a breakpoint takes longer than any limit.
 	s.Settings.CallTimeout, s.Settings.MaxTimeout, s.Settings.IdleTimeout = 0, 0, 0

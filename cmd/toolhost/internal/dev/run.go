@@ -16,6 +16,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -183,7 +184,7 @@ func (r *runner) renew(ctx context.Context) error {
 	changed := false
 	if err == nil {
 		if !r.named { // from its first build on it keeps the name
-			name = nameFor(plugin.NameOf(filepath.Base(built)))
+			name = nameFor(pluginrun.NameOf(filepath.Base(built)))
 			r.project.Name, r.journal.name = name, name
 		}
 		changed, err = r.place.put(built, name)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 )
 
 // checkDaemon asks the daemon, if there is one, how it and its plugins are.
@@ -46,7 +47,7 @@ func checkDaemon(ctx context.Context, p *patient) {
 			p.warning(fmt.Sprintf("plugin %s has changed, and is dangerous and no longer %s: %s", s.Name, t.Level, t.Text),
 				"look at it, and: toolhost plugins enable "+s.Name)
 		}
-		for _, line := range plugin.LostLines(s.Name, s.Lost) {
+		for _, line := range pluginrun.LostLines(s.Name, s.Lost) {
 			p.warning(line, "see toolhost plugins show "+s.Name)
 		}
 		switch s.State {

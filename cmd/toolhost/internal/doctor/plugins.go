@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/safefile"
 )
 
@@ -21,7 +21,7 @@ func checkDirectories(_ context.Context, p *patient) {
 			"make one of them and copy plugin binaries into it, or name another with --plugin-dir")
 	}
 	for _, dir := range dirs {
-		found, _, err := plugin.Discover(dir)
+		found, _, err := pluginrun.Discover(dir)
 		if err != nil {
 			p.error(err, "")
 			continue
@@ -44,7 +44,7 @@ func checkDirectories(_ context.Context, p *patient) {
 // run them.
 func checkPrograms(_ context.Context, p *patient) {
 	for _, dir := range p.settings.Dirs.Watched() {
-		found, skipped, err := plugin.Discover(dir)
+		found, skipped, err := pluginrun.Discover(dir)
 		if err != nil {
 			continue // it is a finding of the directory
 		}
@@ -94,7 +94,7 @@ func checkClock(_ context.Context, p *patient) {
 		files = append(files, c, filepath.Join(filepath.Dir(c), "toolhost.lock"))
 	}
 	for _, dir := range p.settings.Dirs.Existing() {
-		if found, _, err := plugin.Discover(dir); err == nil {
+		if found, _, err := pluginrun.Discover(dir); err == nil {
 			for _, c := range found {
 				files = append(files, c.Path)
 			}

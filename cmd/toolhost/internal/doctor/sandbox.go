@@ -14,10 +14,11 @@ import (
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/cgroup"
 	"github.com/toolhost/toolhost/internal/known"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/protect"
 	"github.com/toolhost/toolhost/internal/sandbox"
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // checkSandbox reports what this system has to confine plugins with, and what of each plugin's
@@ -194,7 +195,7 @@ func (p *patient) foreseen(ctx context.Context) (out []boxed, err error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg := plugin.Config{}
+	cfg := pluginrun.Config{}
 	if cfg.Root, err = filepath.Abs(p.settings.Root); err != nil {
 		return nil, err
 	}
@@ -202,21 +203,21 @@ func (p *patient) foreseen(ctx context.Context) (out []boxed, err error) {
 		paths, _ := protect.Expand(p.settings.Protected()...)
 		return paths
 	}
-	add := func(name string, one *plugin.Plugin, unknown bool) {
+	add := func(name string, one *pluginrun.Plugin, unknown bool) {
 		defer func() { _ = one.Close(ctx) }()
 		if s := one.Sandbox(); s.Level != "" {
 			out = append(out, boxed{name, s, unknown})
 		}
 	}
 	for _, dir := range p.settings.Dirs.Watched() {
-		found, _, _ := plugin.Discover(dir)
+		found, _, _ := pluginrun.Discover(dir)
 		for _, c := range found {
 			if cfg.Settings = loaded.Plugins(c.Name); !cfg.Enabled {
 				continue
 			}
 			record := records.Of(known.At(c.Path, c.Name))
-			cfg.Enforced = func() *plugin.Enforced { return record.Enforced }
-			one := plugin.New(c, cfg)
+			cfg.Enforced = func() *pluginrun.Enforced { return record.Enforced }
+			one := pluginrun.New(c, cfg)
 			one.Recall(wire.Description{Needs: record.Needs})
 			add(c.Name, one, !record.Ran)
 		}
@@ -230,9 +231,9 @@ func (p *patient) foreseen(ctx context.Context) (out []boxed, err error) {
 			continue // it is a finding of the MCP servers
 		}
 		record := records.Of(s.Record())
-		cfg.Enforced = func() *plugin.Enforced { return record.Enforced }
+		cfg.Enforced = func() *pluginrun.Enforced { return record.Enforced }
 		cfg.Settings = s.Server.Settings
-		add(s.Name, plugin.NewServer(plugin.Server{Name: s.Name, Connector: upstream}, cfg), false)
+		add(s.Name, pluginrun.NewServer(plugin.Server{Name: s.Name, Connector: upstream}, cfg), false)
 	}
 	return out, nil
 }

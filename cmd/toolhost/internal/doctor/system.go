@@ -13,7 +13,7 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
-	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/state"
 )
 
@@ -89,7 +89,7 @@ func checkDescriptors(_ context.Context, p *patient) {
 	}
 	plugins := 0
 	for _, dir := range p.settings.Dirs.Existing() {
-		found, _, _ := plugin.Discover(dir)
+		found, _, _ := pluginrun.Discover(dir)
 		plugins += len(found)
 	}
 	if need := uint64(ownDescriptors + pluginDescriptors*plugins); limit < need { //nolint:gosec // few
@@ -143,8 +143,8 @@ func checkProc(_ context.Context, p *patient) {
 
 // checkProtections reports what keeps plugins from doing harm and is not there.
 func checkProtections(_ context.Context, p *patient) {
-	all := plugin.Protections()
-	missing := slices.DeleteFunc(slices.Clone(all), func(one plugin.Protection) bool { return one.Available })
+	all := pluginrun.Protections()
+	missing := slices.DeleteFunc(slices.Clone(all), func(one pluginrun.Protection) bool { return one.Available })
 	for _, one := range missing {
 		p.warning(one.Name+": "+one.Detail, protectionHint(one.Name))
 	}

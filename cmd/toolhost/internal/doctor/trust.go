@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/pluginpackage"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 )
 
 // checkTrust looks for plugins that do not run for their signature. No plugin is started, so that
@@ -19,7 +20,7 @@ func checkTrust(ctx context.Context, p *patient) {
 	}
 	signed, total := 0, 0
 	for _, dir := range p.settings.Dirs.Watched() {
-		found, _, err := plugin.Discover(dir)
+		found, _, err := pluginrun.Discover(dir)
 		if err != nil {
 			continue // it is a finding of the directory
 		}

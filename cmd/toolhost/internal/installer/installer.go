@@ -12,10 +12,10 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
-	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/installed"
 	"github.com/toolhost/toolhost/internal/lockfile"
 	"github.com/toolhost/toolhost/internal/pluginpackage"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/pluginsource"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -203,7 +203,7 @@ func (i *Installer) elsewhere(name string) string {
 			continue // it is a fault of that directory
 		}
 		for _, e := range entries {
-			if !e.IsDir() && plugin.NameOf(e.Name()) == name {
+			if !e.IsDir() && pluginrun.NameOf(e.Name()) == name {
 				return filepath.Join(dir, e.Name())
 			}
 		}

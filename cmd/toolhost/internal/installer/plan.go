@@ -10,12 +10,13 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/internal/installed"
 	"github.com/toolhost/toolhost/internal/lockfile"
+	"github.com/toolhost/toolhost/internal/need"
 	"github.com/toolhost/toolhost/internal/pluginpackage"
 	"github.com/toolhost/toolhost/internal/pluginsource"
 	"github.com/toolhost/toolhost/internal/safefile"
 	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // Action is what installing a package does.
@@ -54,8 +55,8 @@ type Plan struct {
 	Gone []string `json:"gone,omitempty"`
 	// Needs is what its process needs; nil: it does not declare it. NewNeeds is what the version
 	// before did not need.
-	Needs    *tool.Needs       `json:"needs"`
-	NewNeeds tool.NeedsChanges `json:"new_needs,omitempty"`
+	Needs    *tool.Needs `json:"needs"`
+	NewNeeds need.Diff   `json:"new_needs,omitempty"`
 }
 
 // Tool is a tool of a package.
@@ -232,7 +233,7 @@ func (p *Plan) compare(m pluginpackage.Manifest, was *pluginpackage.Signed) {
 	}
 	p.Gone = slices.Sorted(maps.Keys(before))
 	if was != nil {
-		p.NewNeeds = m.Needs.Changes(was.Manifest.Needs).Larger()
+		p.NewNeeds = need.Changes(m.Needs, was.Manifest.Needs).Larger()
 	}
 }
 

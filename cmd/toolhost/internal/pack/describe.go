@@ -17,8 +17,9 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/pluginpackage"
+	"github.com/toolhost/toolhost/internal/pluginrun"
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // Description is what a plugin says of itself, as a file that another machine can pack with.
@@ -70,7 +71,7 @@ func (p Project) Describe(ctx context.Context, log hclog.Logger) (d Description,
 		return d, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	name := cmp.Or(p.Name, plugin.NameOf(filepath.Base(file)))
+	name := cmp.Or(p.Name, pluginrun.NameOf(filepath.Base(file)))
 	copied, err := place(dir, name, p.path(file))
 	if err != nil {
 		return d, err
@@ -81,7 +82,7 @@ func (p Project) Describe(ctx context.Context, log hclog.Logger) (d Description,
 	if err != nil {
 		return d, err
 	}
-	one := plugin.New(plugin.Candidate{Name: name, Path: copied}, plugin.Config{
+	one := pluginrun.New(plugin.Candidate{Name: name, Path: copied}, pluginrun.Config{
 		Settings: settings, Root: filepath.Join(dir, "root"), TempDir: dir, Logger: log, HostVersion: host.Version,
 	})
 	defer func() { err = errors.Join(err, h.Close(context.WithoutCancel(ctx))) }()

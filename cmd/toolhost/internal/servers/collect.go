@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
-	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/observe"
 )
 
 // Set are the servers that an operator has named, each with what it refers to.
@@ -28,7 +28,7 @@ type Named struct {
 	// Disabled says that the operator has switched it off.
 	Disabled bool
 	// Trace records what the server uses; nil: nothing does.
-	Trace *plugin.Trace
+	Trace *observe.Trace
 	// Malformed says that the entry itself is wrong, whatever it refers to.
 	Malformed bool
 }

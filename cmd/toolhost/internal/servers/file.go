@@ -12,6 +12,7 @@ import (
 	"github.com/tailscale/hujson"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/internal/trusted"
@@ -81,7 +82,7 @@ type Base func(name string) config.Server
 func Parse(c Content, base Base) (*File, error) {
 	path, content := c.Path, []byte(strings.TrimPrefix(string(c.Text), "\ufeff"))
 	refused := func(line int, why, hint string) error {
-		return tool.Errorf(tool.CodeInvalidArguments, "%s:%d: %s", path, line, why).At(tool.StageStart).Try(hint)
+		return tool.Errorf(tool.CodeInvalidArguments, "%s:%d: %s", path, line, why).At(callstage.Start).Try(hint)
 	}
 	if !utf8.Valid(content) {
 		return nil, refused(1, "the file is not UTF-8", "save it as UTF-8")

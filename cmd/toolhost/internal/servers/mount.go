@@ -16,6 +16,7 @@ import (
 	"github.com/toolhost/toolhost/host/mcpclient"
 	"github.com/toolhost/toolhost/host/mcpserver"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/known"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -132,7 +133,7 @@ func (m *Mounts) mount(ctx context.Context, n Named) error {
 		if tool.AsError(err).Tool == "" { // a plugin has the name, and stays
 			return tool.Errorf(tool.CodeAlreadyExists,
 				"the MCP server %s (%s) is not mounted: a plugin has its name", n.Name, n.From).
-				Of("", n.Name).At(tool.StageStart).Because(err).Try("give the server another name")
+				Of("", n.Name).At(callstage.Start).Because(err).Try("give the server another name")
 		}
 	}
 	m.set(n.Name, now)
@@ -218,5 +219,5 @@ func (unusable) Command() *plugin.Command { return nil }
 // Connect implements [plugin.Connector].
 func (u unusable) Connect(context.Context, io.ReadWriteCloser, plugin.Events) (plugin.Connection, error) {
 	return nil, tool.Errorf(tool.CodeUnavailable, "the MCP server %s cannot be used: %w", u.n.Name, u.n.Err).
-		Of("", u.n.Name).At(tool.StageStart).Fix("mend " + u.n.From)
+		Of("", u.n.Name).At(callstage.Start).Fix("mend " + u.n.From)
 }

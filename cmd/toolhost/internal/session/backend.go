@@ -11,6 +11,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/observe"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -69,7 +70,7 @@ type Needs struct {
 // started, and what is remembered of plugins from one command to the next stays as it is.
 type Traced struct {
 	Name string
-	By   *plugin.Trace
+	By   *observe.Trace
 }
 
 // settings completes how a plugin is run.

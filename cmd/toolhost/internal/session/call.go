@@ -11,6 +11,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -90,7 +91,7 @@ func notGranted(name, caller string, c tool.Capability) *tool.Error {
 	}
 	return tool.Errorf(tool.CodePermissionDenied,
 		"Permission denied for tool: %s: the daemon does not let the caller %s have %s", name, caller, c).
-		Of(name, "").At(tool.StageAuthorize).NeverSent().Try(hint)
+		Of(name, "").At(callstage.Authorize).NeverSent().Try(hint)
 }
 
 func yesRefused(name, caller string) *tool.Error {
@@ -100,7 +101,7 @@ func yesRefused(name, caller string) *tool.Error {
 	}
 	return tool.Errorf(tool.CodeApprovalRequired,
 		"tool %s is dangerous, and the daemon does not accept --yes from the caller %s", name, caller).
-		Of(name, "").At(tool.StageApprove).NeverSent().Try(hint)
+		Of(name, "").At(callstage.Approve).NeverSent().Try(hint)
 }
 
 // ParseGrants parses the values of --grant.

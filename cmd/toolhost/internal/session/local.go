@@ -116,7 +116,7 @@ func (s *Session) NewLocal(t *Settings, loaded *setup.Loaded, n Needs) (*Local, 
 			l.close()
 			return nil, err
 		}
-		opts = append(opts, host.WithHold(hold))
+		opts = append(opts, host.WithDisabled(hold))
 	}
 	if n.Trace != nil {
 		l.Loaded.Servers = n.Trace.server(l.Loaded.Servers)
@@ -130,9 +130,7 @@ func (s *Session) NewLocal(t *Settings, loaded *setup.Loaded, n Needs) (*Local, 
 		opts = append(opts, host.WithPluginCache(filepath.Join(dir, "plugins")))
 	}
 	if dir, err := state.Dir(); err == nil && n.Trace == nil && !t.Dirs.Apart {
-		opts = append(opts,
-			host.WithState(dir), host.WithRollback(!n.Uncached), // what is compared with a lock is files
-			host.WithRates(filepath.Join(dir, "rates.json"))) // how often callers have called
+		opts = append(opts, host.WithState(dir), host.WithRollback(!n.Uncached)) // what is compared with a lock is files
 	}
 	l.Host, err = host.New(append(opts, host.WithRoot(t.Root), host.WithLogger(logger))...)
 	if err != nil {
@@ -204,10 +202,10 @@ func (l *Local) Len() int { return l.Host.Len() }
 func (l *Local) Plugins() []plugin.Status { return l.Host.Plugins() }
 
 // Skipped implements [Backend].
-func (l *Local) Skipped() []plugin.Skipped { return l.Host.Skipped() }
+func (l *Local) Skipped() []plugin.Skipped { return l.Host.Status().Skipped }
 
 // Leaving implements [Backend].
-func (l *Local) Leaving() []plugin.Status { return l.Host.Draining() }
+func (l *Local) Leaving() []plugin.Status { return l.Host.Status().Draining }
 
 // Sandbox implements [Backend].
 func (l *Local) Sandbox(_ context.Context, name string) (*plugin.SandboxStatus, error) {

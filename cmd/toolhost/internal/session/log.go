@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
-	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -38,7 +38,7 @@ func (l *log) leavesOut(level hclog.Level, _ string, args ...any) bool {
 
 func isEvent(args []any) bool {
 	for i := 0; i < len(args); i += 2 {
-		if args[i] == plugin.EventKey {
+		if args[i] == pluginrun.EventKey {
 			return true
 		}
 	}
@@ -129,7 +129,7 @@ func (s *Session) Notef(format string, args ...any) {
 func (s *Session) Say(text string) {
 	if s.logsJSON() {
 		if logger, err := s.Logger(); err == nil {
-			logger.Info(text, plugin.EventKey, "note")
+			logger.Info(text, pluginrun.EventKey, "note")
 		}
 		return
 	}

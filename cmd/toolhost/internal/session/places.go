@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/protect"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -91,7 +92,7 @@ func (t *Settings) mayWrite(auditFlag string) func(dir string) error {
 				at.from = t.Config.Place(at.key...)
 			}
 			return tool.Errorf(tool.CodePermissionDenied, "%s: %s would be in %s, which the plugin needs to write, and could be replaced there",
-				at.from, at.what, dir).At(tool.StageStart).NeverSent().Fix(otherPlace)
+				at.from, at.what, dir).At(callstage.Start).NeverSent().Fix(otherPlace)
 		}
 		return nil
 	}

@@ -276,5 +276,5 @@ func (t *Settings) options(l *setup.Loaded) (setup.Loaded, []host.Option, error)
 		}
 		l = &loaded
 	}
-	return *l, append(setup.Options(l.Config), host.WithPluginSettings(l.Plugins.Apply), host.WithHold(l.Hold)), nil
+	return *l, append(setup.Options(l.Config), host.WithPluginSettings(l.Plugins.Apply), host.WithDisabled(l.Hold)), nil
 }

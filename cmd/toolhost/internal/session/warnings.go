@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -22,7 +23,7 @@ func (s *Session) WarnOf(faults []*tool.Error, plugins []plugin.Status, shown st
 			continue
 		}
 		tools := slices.DeleteFunc(slices.Clone(p.Lost), func(l plugin.LostName) bool { return l.Kind != "" })
-		for _, line := range plugin.LostLines(p.Name, tools) {
+		for _, line := range pluginrun.LostLines(p.Name, tools) {
 			line += "; see toolhost plugins show " + p.Name
 			s.Warn(tool.Errorf(tool.CodeAlreadyExists, "%s", line).Of("", p.Name))
 		}

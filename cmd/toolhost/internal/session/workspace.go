@@ -10,6 +10,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/pins"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/toggle"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/protect"
 	"github.com/toolhost/toolhost/internal/trust"
 )
@@ -92,7 +93,7 @@ func (t *Settings) TrustPlugin(c plugin.Candidate) error {
 // TrustPlugins is [Settings.TrustPlugin] for all plugins that there are.
 func (t *Settings) TrustPlugins() error {
 	for _, dir := range t.Dirs.Watched() {
-		all, _, _ := plugin.Discover(dir) // what cannot be read is told when it is loaded
+		all, _, _ := pluginrun.Discover(dir) // what cannot be read is told when it is loaded
 		for _, c := range all {
 			if err := t.TrustPlugin(c); err != nil {
 				return err

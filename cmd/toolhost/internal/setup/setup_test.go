@@ -13,6 +13,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -156,7 +157,7 @@ func TestChanges(t *testing.T) {
 		if got := Changes(before, after); !slices.Equal(got, c.changes) {
 			t.Errorf("%s: the changes are %q", name, got)
 		}
-		if got := !before.Plugins("db").SameProcess(after.Plugins("db")); got != c.process {
+		if got := !pluginrun.SameProcess(before.Plugins("db"), after.Plugins("db")); got != c.process {
 			t.Errorf("%s: db needs a new process: %v", name, got)
 		}
 	}

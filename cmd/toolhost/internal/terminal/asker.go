@@ -49,9 +49,8 @@ func (a *Asker) Ask(ctx context.Context, q tool.Question) (tool.Answer, error) {
 		return tool.Answer{}, ctx.Err()
 	}
 	if err := a.open(); err != nil {
-		e := tool.Unanswerable()
-		e.OperatorHint = "there is no terminal: run the command from one, or give the tool all it needs as arguments"
-		return tool.Answer{}, e
+		_, err = tool.Ask(context.Background(), q) // which none answers
+		return tool.Answer{}, tool.AsError(err).Fix("there is no terminal: run the command from one, or give the tool all it needs as arguments")
 	}
 	f, err := form.Parse(q.Schema)
 	if err != nil {

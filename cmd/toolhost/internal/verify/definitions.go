@@ -9,8 +9,8 @@ import (
 
 	"github.com/toolhost/toolhost/internal/jsontree"
 	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
 

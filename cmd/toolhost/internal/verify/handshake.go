@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -71,7 +72,7 @@ func field(id string, at int, want, what, do string) Check {
 
 // checkFile asks the host's own discovery.
 func checkFile(_ context.Context, s *subject) finding {
-	found, skipped, err := plugin.Discover(filepath.Dir(s.path))
+	found, skipped, err := pluginrun.Discover(filepath.Dir(s.path))
 	if err != nil {
 		return fail("a host does not use its directory: %s", tool.AsError(err).Message)
 	}

@@ -13,9 +13,10 @@ import (
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/egress"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
 
@@ -45,7 +46,7 @@ func (s *subject) inHost(ctx context.Context, box plugin.Sandbox, use func(h *ho
 	}
 	defer func() { _ = h.Close(context.WithoutCancel(ctx)) }()
 	n, err := h.Load(ctx, s.path)
-	name := plugin.NameOf(filepath.Base(s.path))
+	name := pluginrun.NameOf(filepath.Base(s.path))
 	switch {
 	case err != nil:
 		return failIf(err)

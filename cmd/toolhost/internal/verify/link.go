@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/toolhost/toolhost/internal/sanitize"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
+	"github.com/toolhost/toolhost/internal/wire"
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
 

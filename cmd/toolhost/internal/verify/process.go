@@ -18,7 +18,7 @@ import (
 	"github.com/toolhost/toolhost/internal/confine"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/internal/socketpair"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
+	"github.com/toolhost/toolhost/internal/wire"
 )
 
 // startOptions are what differs between the starts of a plugin.

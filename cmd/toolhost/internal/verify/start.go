@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/internal/sanitize"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
+	"github.com/toolhost/toolhost/internal/wire"
 )
 
 func startChecks() []Check {

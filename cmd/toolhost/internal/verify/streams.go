@@ -14,8 +14,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 func streamChecks() []Check {

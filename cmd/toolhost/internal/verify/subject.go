@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
@@ -50,7 +51,7 @@ const textFile = "text"
 
 func newSubject(o Options, chosen map[string]bool) (*subject, error) {
 	if o.Timeout <= 0 {
-		o.Timeout = plugin.DefaultStartTimeout
+		o.Timeout = pluginrun.DefaultStartTimeout
 	}
 	path, err := filepath.Abs(o.File)
 	if err != nil {
@@ -87,7 +88,7 @@ func (s *subject) furnish() (err error) {
 	} else if s.root, err = filepath.Abs(s.Root); err == nil {
 		s.root, err = filepath.EvalSymlinks(s.root)
 	}
-	s.env = plugin.New(plugin.Candidate{Name: plugin.NameOf(filepath.Base(s.path)), Path: s.path}, plugin.Config{Root: s.root}).Environment()
+	s.env = pluginrun.New(plugin.Candidate{Name: pluginrun.NameOf(filepath.Base(s.path)), Path: s.path}, pluginrun.Config{Root: s.root}).Environment()
 	return err
 }
 

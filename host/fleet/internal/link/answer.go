@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -63,7 +64,7 @@ func parseRefusal(data []byte) *tool.Error {
 		r.Code = tool.CodeUnavailable
 	}
 	return &tool.Error{
-		Code: r.Code, Stage: tool.StageExecute, Unsent: true, RetryAfter: max(r.RetryAfter, 0),
+		Code: r.Code, Stage: callstage.Execute, Unsent: true, RetryAfter: max(r.RetryAfter, 0),
 		Message: cmp.Or(strings.TrimSpace(sanitize.Line(r.Message, maxMessage)), "the other host refuses the link"),
 		Hint:    sanitize.Line(r.Hint, maxMessage),
 	}

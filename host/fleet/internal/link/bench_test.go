@@ -14,8 +14,8 @@ import (
 
 	"github.com/toolhost/toolhost/host/fleet/internal/link"
 	"github.com/toolhost/toolhost/internal/test/require"
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 const size = 1 << 10 // of a request and of its answer, in bytes

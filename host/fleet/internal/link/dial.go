@@ -10,12 +10,13 @@ import (
 	"github.com/flynn/noise"
 	"github.com/nats-io/nats.go"
 
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // errNotTheHost is the error of an answer that was not made with the key of the host.
 var errNotTheHost = tool.Errorf(tool.CodeUnavailable, "the answer to the opening of a link is not that of the host").
-	At(tool.StageExecute).NeverSent()
+	At(callstage.Execute).NeverSent()
 
 // subjectOf returns the subject of the packets to one side of a link.
 func subjectOf(link, side string) string { return "toolhost.v1.l." + link + "." + side }

@@ -9,8 +9,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 
-	"github.com/toolhost/toolhost/host/fleet/embedded"
 	"github.com/toolhost/toolhost/host/fleet/internal/link"
+	"github.com/toolhost/toolhost/internal/embedded"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )

@@ -1,5 +1,5 @@
 // Package link connects two hosts over NATS: a [Link] carries bytes in order, without loss, sealed,
-// and with flow control, so that the protocol of pluginsdk/wire runs over it. Begin with [Dial] at
+// and with flow control, so that the protocol of internal/wire runs over it. Begin with [Dial] at
 // the one host, and [ParseOpening] and [Accept] at the other.
 //
 // Every user of the server who may publish there can write to a link's subjects: messages that are

@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/test/require"
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/tooltest"
-	"github.com/toolhost/toolhost/pluginsdk/wire"
 )
 
 // remote is a set of tools that is called over a link.

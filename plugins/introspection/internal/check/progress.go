@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/toolhost/toolhost/internal/callctx"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -23,7 +24,7 @@ const steps = 50
 
 // watch reports to a call until it calls stop.
 func (p *progress) watch(ctx context.Context) (stop func()) {
-	report := tool.ProgressFrom(ctx)
+	report := callctx.Get[func(tool.Progress)](ctx, callctx.Progress{})
 	if report == nil {
 		return func() {}
 	}

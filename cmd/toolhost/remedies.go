@@ -1,0 +1,41 @@
+package main
+
+import "github.com/toolhost/toolhost/internal/remedy"
+
+// remedies are the commands and flags by which a user of toolhost does what the library advises.
+var remedies = map[remedy.Remedy]string{
+	remedy.ListTools:    "see toolhost tools for the names",
+	remedy.NoTools:      "no tools are loaded: see toolhost plugins, and in a fleet toolhost fleet",
+	remedy.ShowTool:     "see toolhost tools show NAME",
+	remedy.ListPlugins:  "see toolhost plugins for the names",
+	remedy.SeePlugins:   "see toolhost plugins",
+	remedy.ShowPlugin:   "see toolhost plugins show NAME",
+	remedy.Try:          "see toolhost plugins show NAME; to try it again: toolhost plugins restart NAME",
+	remedy.Enable:       "toolhost plugins enable NAME",
+	remedy.AcceptFile:   "toolhost plugins enable NAME, or toolhost reload",
+	remedy.AcceptNeeds:  "toolhost plugins enable NAME",
+	remedy.AcceptLevel:  "toolhost plugins enable NAME",
+	remedy.AcceptLess:   "toolhost plugins enable NAME",
+	remedy.Restart:      "toolhost plugins restart NAME",
+	remedy.Login:        "run toolhost plugins login NAME",
+	remedy.Lock:         "toolhost plugins lock",
+	remedy.RestoreLock:  "restore it, or pin what is there now: toolhost plugins lock (to run what is not pinned: toolhost plugins lock --off)",
+	remedy.TrustLock:    "look at it, and: toolhost trust NAME, or toolhost reload",
+	remedy.Install:      "install it from a package of a publisher whom you trust: toolhost plugins install",
+	remedy.Root:         "name one with --root",
+	remedy.PluginDir:    "name another with --plugin-dir or TOOLHOST_PLUGIN_DIR",
+	remedy.Approver:     "run it from a terminal or with --yes; in a program, give the session an approver",
+	remedy.Grant:        "in the configuration under callers, --grant NAME on the command line, Session.Grant in a program",
+	remedy.Namespaces:   "see toolhost doctor",
+	remedy.FleetKey:     "toolhost fleet key prints it",
+	remedy.Hosts:        "toolhost fleet shows the hosts",
+	remedy.Instance:     "use the instance, which toolhost fleet --json shows",
+	remedy.HostsTools:   "toolhost fleet shows the hosts, and toolhost tools the tools",
+	remedy.NATS:         "start one, or look at nats.url; toolhost serve --nats embedded starts one for this machine",
+	remedy.Job:          "toolhost jobs show NAME --wait prints its result, toolhost jobs cancel NAME ends it",
+	remedy.Jobs:         "toolhost jobs shows it, if it is",
+	remedy.AuditCut:     "see toolhost audit verify",
+	remedy.AuditUnended: "see toolhost audit --unended",
+	remedy.AuditExpect:  "look for it with toolhost audit verify --expect HASH",
+	remedy.TrustList:    "revoke those that you do not use (toolhost trust --list)",
+}

@@ -1,0 +1,232 @@
+package durable
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/remedy"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// DefaultTTL is how long a call waits for a worker whose [Request] does not say.
+const DefaultTTL = 24 * time.Hour
+
+// Submit puts a call into the queue and returns its ID, by which it is found after a restart too.
+// When it returns, the server has stored the call.
+//
+// # Errors
+//
+// [tool.CodeNotFound] for an unknown tool, and those of [Config.Find];
+// [tool.CodeInvalidArguments] for a request that cannot be used, such as [AtLeastOnce] for a tool that
+// cannot, or an idempotency key of another call; [tool.CodeResourceExhausted] if the queue is full
+// or the arguments do not fit into a message; [tool.CodeUnavailable] if the server does not answer: the
+// call may be there, and the same request with an idempotency key finds it.
+func (c *Calls) Submit(ctx context.Context, r Request) (id string, err error) {
+	o, arguments, err := c.order(ctx, &r)
+	if err != nil {
+		return "", err
+	}
+	body, err := json.Marshal(o)
+	if err != nil {
+		return "", err
+	}
+	sealed, err := seal(c.cfg.Key, forOrder, body)
+	if err != nil {
+		return "", err
+	}
+	e := &envelope{order: o, sealed: sealed, arguments: arguments}
+	key, stored := keyOf(o.Key, o.ID), (&record{sealed: sealed}).pack()
+	e.revision, err = c.store.bucket.Create(ctx, key, stored)
+	if c.store.madeAgain(ctx, err, &c.cfg) {
+		e.revision, err = c.store.bucket.Create(ctx, key, stored)
+	}
+	if errors.Is(err, jetstream.ErrKeyExists) {
+		e, err = c.again(ctx, o, arguments)
+	}
+	if err != nil {
+		return "", c.refused(r.Tool, err)
+	}
+	if e == nil { // it has begun, or ended
+		return o.ID, nil
+	}
+	if err := c.enqueue(ctx, e); err != nil {
+		err = c.refused(r.Tool, err)
+		if tool.CodeOf(err) == tool.CodeResourceExhausted {
+			// It expires otherwise.
+			_ = c.store.bucket.Purge(context.WithoutCancel(ctx), key, jetstream.LastRevision(e.revision))
+		}
+		return "", err
+	}
+	return o.ID, nil
+}
+
+// order makes the order of a request, and its arguments as they are sent.
+func (c *Calls) order(ctx context.Context, r *Request) (*order, []byte, error) {
+	t, err := c.cfg.Find(r.Tool)
+	if err != nil {
+		return nil, nil, err
+	}
+	bad := func(format string, args ...any) error {
+		e := tool.Errorf(tool.CodeInvalidArguments, format, args...)
+		e.Tool, e.Stage, e.Unsent = r.Tool, callstage.Validate, true
+		return e
+	}
+	mode := r.Mode
+	if mode == "" {
+		if mode = AtMostOnce; t.Repeatable {
+			mode = AtLeastOnce
+		}
+	}
+	ttl := r.TTL
+	if ttl == 0 {
+		ttl = min(DefaultTTL, c.cfg.Keep)
+	}
+	arguments := new(bytes.Buffer)
+	switch {
+	case mode == AtLeastOnce && !t.Repeatable:
+		e := tool.AsError(bad("tool %s cannot run at least once: it does not say that it is idempotent", r.Tool))
+		e.Hint = "submit the call at most once"
+		e.OperatorHint = "or say in the rule of the tool that it looks at the idempotency key"
+		return nil, nil, e
+	case ttl < time.Millisecond || ttl > c.cfg.Keep:
+		return nil, nil, bad("a call waits between 1ms and %v for a worker, not %v", c.cfg.Keep, ttl)
+	case len(r.Arguments) == 0:
+		arguments.WriteString("{}")
+	default:
+		if err := json.Compact(arguments, r.Arguments); err != nil || arguments.Bytes()[0] != '{' {
+			return nil, nil, bad("Invalid tool call: the arguments are not a JSON object")
+		}
+	}
+	if most := int(c.cfg.Conn.MaxPayload()) - overhead; arguments.Len() > most {
+		e := tool.Errorf(tool.CodeResourceExhausted, "the arguments of the durable call of %s have %d bytes, and a message takes %d", r.Tool, arguments.Len(), most)
+		e.Tool, e.Stage, e.Unsent = r.Tool, callstage.Validate, true
+		e.OperatorHint = "raise max_payload of the NATS server"
+		return nil, nil, e
+	}
+	trace := tool.TraceFrom(ctx)
+	o := &order{
+		ID: cmp.Or(r.ID, newID()), Key: c.cfg.Key.Public(), Host: c.cfg.Name, Caller: r.Caller, Tool: t.Tool, Digest: t.Digest,
+		Arguments: sumOf(arguments.Bytes()), Mode: mode, Named: r.IdempotencyKey, TTL: ttl.Milliseconds(),
+		Submitted: c.cfg.Now().UTC(),
+	}
+	if len(trace.Parent)+len(trace.State) <= 1<<10 {
+		o.Trace, o.Tracing = trace.Parent, trace.State
+	}
+	if o.Named != "" {
+		o.ID = idOf(o.Key, o.Caller, o.Tool, o.Named)
+	}
+	if err := o.check(); err != nil {
+		return nil, nil, bad("the call cannot be submitted: %w", err)
+	}
+	return o, arguments.Bytes(), nil
+}
+
+// again returns the call that has the idempotency key of an order, if it has to be put into the
+// queue: the host may have ended before it was.
+func (c *Calls) again(ctx context.Context, o *order, arguments []byte) (*envelope, error) {
+	r, at, err := c.store.read(ctx, keyOf(o.Key, o.ID))
+	if err != nil {
+		return nil, err
+	}
+	if r.Tool != o.Tool || r.Caller != o.Caller || r.Named != o.Named || r.Arguments != o.Arguments {
+		e := tool.Errorf(tool.CodeInvalidArguments, "Invalid tool call: the idempotency key %.64q belongs to another call", cmp.Or(o.Named, o.ID))
+		e.Tool, e.Stage, e.Unsent = o.Tool, callstage.Validate, true
+		e.Hint = "use a new key for each call, and the same one only to repeat a call as it was"
+		return nil, e
+	}
+	if r.s != nil {
+		return nil, nil
+	}
+	return &envelope{order: r.order, sealed: r.sealed, revision: at.Revision(), arguments: arguments}, nil
+}
+
+func (c *Calls) enqueue(ctx context.Context, e *envelope) error {
+	data, err := e.pack(c.cfg.Key)
+	if err != nil {
+		return err
+	}
+	publish := func() error {
+		_, err := c.store.js.PublishMsg(ctx, &nats.Msg{Subject: e.subject(), Data: data}, jetstream.WithMsgID(e.ID), jetstream.WithExpectStream(QueueName))
+		return err
+	}
+	if err = publish(); c.store.madeAgain(ctx, err, &c.cfg) {
+		err = publish()
+	}
+	if err != nil {
+		return err
+	}
+	return c.cfg.Conn.Publish(nudges+token(e.Tool, e.Digest), nil)
+}
+
+// refused explains why a call is not in the queue.
+func (c *Calls) refused(name string, err error) error {
+	var api *jetstream.APIError
+	var e *tool.Error
+	switch {
+	case errors.As(err, &e), errors.Is(err, context.Canceled):
+		return err
+	case errors.As(err, &api) && api.ErrorCode == full:
+		e = tool.Errorf(tool.CodeResourceExhausted, "the queue of durable calls is full: %w", err)
+		e.Hint, e.Unsent = "try again later", true
+		e.OperatorHint = "more workers, or a larger stream " + QueueName
+	case errors.As(err, &api), errors.Is(err, jetstream.ErrNoStreamResponse):
+		e = unavailable("the call was not submitted", err)
+		e.Unsent = true
+	default: // an answer was lost
+		e = tool.Errorf(tool.CodeUnavailable, "it is not known whether the call of %s is in the queue: %w", name, err)
+		e.Hint, e.OperatorHint = "find out before you repeat it", remedy.Jobs.String()
+	}
+	e.Tool = name
+	return e
+}
+
+// Cancel ends a call that has not ended: one that waits is not begun, and the context of one that runs
+// ends soon after. A call that has ended stays as it is.
+//
+// # Errors
+//
+// [tool.CodeNotFound]; [tool.CodeUnavailable] if the server does not answer.
+func (c *Calls) Cancel(ctx context.Context, id string) error {
+	for {
+		r, at, err := c.get(ctx, id)
+		if err != nil {
+			return err
+		}
+		if r.state().Ended() {
+			return nil
+		}
+		err = c.end(ctx, r, at.Revision(), StateCanceled, tool.Errorf(tool.CodeCanceled, "the call of %s was canceled", r.Tool), false)
+		if errors.Is(err, errLost) && ctx.Err() == nil { // the worker has reported meanwhile
+			continue
+		}
+		if err != nil {
+			return unavailable("the call was not canceled", err)
+		}
+		_ = c.cfg.Conn.Publish(interrupt+id, nil)                             // the worker finds out without it too
+		_ = c.store.queue.Purge(ctx, jetstream.WithPurgeSubject(r.subject())) // so does who fetches it
+		return nil
+	}
+}
+
+// end replaces a revision of an own call's record by an end that this host has found.
+func (c *Calls) end(ctx context.Context, r *record, revision uint64, state State, e *tool.Error, unknown bool) error {
+	s := status{State: state, Error: e, Unknown: unknown, Ended: c.cfg.Now().UTC(), Host: c.cfg.Name}
+	if r.s != nil {
+		s.Attempt, s.Started, s.Host = r.s.Attempt, r.s.Started, r.s.Host
+	}
+	e.Tool = r.Tool
+	next, err := r.with(c.cfg.Key, s, nil)
+	if err != nil {
+		return err
+	}
+	_, err = c.store.swap(ctx, next, revision)
+	return err
+}

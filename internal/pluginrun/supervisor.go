@@ -1,0 +1,414 @@
+package pluginrun
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/cgroup"
+	"github.com/toolhost/toolhost/internal/deadline"
+	"github.com/toolhost/toolhost/internal/remedy"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// supervisor starts a plugin's process when a call needs one, knows which run calls go to,
+// and records how each has ended.
+type supervisor struct {
+	name    string
+	cfg     Config
+	launch  func(context.Context) (*instance, error)
+	publish func(*instance) (changed bool) // called before any call can be sent to the run
+	notify  func()                         // called if what it describes has changed
+
+	current atomic.Pointer[instance] // the run that calls go to, which has not ended; nil: none
+	holds   atomic.Int64             // reasons to keep an idle run
+	life    context.Context          // ends with the plugin
+	endLife context.CancelFunc
+	workers sync.WaitGroup // goroutines and processes that close waits for
+
+	mu       sync.Mutex // never held while waiting
+	closed   bool
+	starting *attempt
+	newest   *instance // the newest run, ended or not
+	startErr error     // why the newest start failed
+	refused  error     // why the host does not want the plugin; nil: it does
+	starts   int
+	crashes  int
+	backoff  backoff
+	reported plugin.State // the last state that OnState was called with; empty: none
+}
+
+// attempt is one start that several callers may wait for.
+type attempt struct {
+	done chan struct{}
+	run  *instance
+	err  error
+}
+
+// ready returns a run that takes calls: the current one, or a new one.
+func (s *supervisor) ready(ctx context.Context) (*instance, error) {
+	for {
+		if run := s.current.Load(); run != nil {
+			return run, nil
+		}
+		a, pause, err := s.join()
+		if err != nil {
+			return nil, err
+		}
+		if pause > 0 {
+			t := time.NewTimer(pause)
+			select {
+			case <-t.C:
+				continue
+			case <-ctx.Done():
+			case <-s.life.Done():
+				continue
+			}
+			t.Stop()
+			return nil, s.notReady(ctx)
+		}
+		select {
+		case <-a.done:
+			return a.run, a.err
+		case <-ctx.Done():
+			return nil, s.notReady(ctx)
+		}
+	}
+}
+
+func (s *supervisor) notReady(ctx context.Context) error {
+	e := unavailable(s.name, ctx.Err(), fmt.Sprintf("plugin %s was not ready in time: %v", s.name, deadline.Cause(ctx)), "")
+	e.Code = tool.CodeOf(ctx.Err())
+	return e
+}
+
+// join joins the start that is under way, or begins one, or returns how long to wait
+// before the next.
+func (s *supervisor) join() (*attempt, time.Duration, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer s.reportLocked()
+	if s.closed {
+		return nil, 0, unavailable(s.name, nil, fmt.Sprintf("plugin %s is shut down", s.name),
+			"the host is closing, or the plugin was removed")
+	}
+	if s.refused != nil {
+		return nil, 0, unavailable(s.name, s.refused,
+			fmt.Sprintf("plugin %s is refused: %s", s.name, tool.AsError(s.refused).Message),
+			remedy.ShowPlugin.For(s.name))
+	}
+	if run := s.current.Load(); run != nil {
+		a := &attempt{done: make(chan struct{}), run: run}
+		close(a.done)
+		return a, 0, nil
+	}
+	if s.starting == nil {
+		pause, err := s.backoff.mayStart(time.Now(), s.name)
+		if pause > 0 || err != nil {
+			return nil, pause, err
+		}
+		a := &attempt{done: make(chan struct{})}
+		s.starting = a
+		s.starts++
+		s.workers.Go(func() { s.start(a) })
+	}
+	return s.starting, 0, nil
+}
+
+// start starts a run. From then on the goroutine that owns its process sees to its end.
+func (s *supervisor) start(a *attempt) {
+	a.run, a.err = s.launch(s.life)
+	if run := a.run; run != nil {
+		run.health.changed = s.report
+		s.workers.Add(1)
+		stop := context.AfterFunc(s.life, run.proc.kill)
+		run.proc.onEnd(func() { s.recordEnd(run) }, func() {
+			defer s.workers.Done()
+			s.tellEnd(run)
+			stop()
+			run.idle.stop()
+			run.release()
+			s.cfg.Logger.Debug("plugin ended", "plugin", s.name, "status", run.proc.exit)
+		})
+	}
+	changed, then := s.recordStart(a.run, a.err)
+	close(a.done)
+	if a.err != nil {
+		if !errors.Is(a.err, ErrIncomplete) && s.life.Err() == nil {
+			s.tell(startEvent(a.err), "plugin did not start", tool.AsError(a.err).Message)
+			s.tellConsequence(then)
+		}
+		return
+	}
+	close(a.run.published)
+	if s.cfg.Started != nil {
+		s.cfg.Started()
+	}
+	if changed {
+		s.notify()
+	}
+	s.cfg.Logger.Debug("plugin started", "plugin", s.name, "pid", a.run.proc.id(), "took", a.run.took)
+	if a.run.link.saysProblems() {
+		s.background(func() { a.run.health.ask(a.run) })
+	}
+	a.run.idle.watch(s.cfg.IdleTimeout,
+		func() bool { return a.run.calls.n.Load() > 0 || s.holds.Load() > 0 },
+		func() { s.stopIdle(a.run) })
+}
+
+// recordStart records how a start ended, and lets calls go to the run. It reports whether
+// the plugin describes itself differently from before, and what a failure leads to.
+func (s *supervisor) recordStart(run *instance, err error) (changed bool, then consequence) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer s.reportLocked()
+	s.starting = nil
+	s.startErr = err
+	if err != nil {
+		if s.life.Err() == nil && !errors.Is(err, errPinned) {
+			now := time.Now()
+			s.backoff.failed(now, tool.AsError(err).Message)
+			then = s.backoff.consequence(now)
+		}
+		return false, then
+	}
+	changed = s.publish(run)
+	s.newest = run
+	if run.end == nil {
+		s.current.Store(run)
+	}
+	if s.refused != nil {
+		s.retire(run)
+	}
+	return changed, then
+}
+
+// recordEnd records that a run has ended. It is called once, by the goroutine that owns the
+// process, before the end shows anywhere else.
+func (s *supervisor) recordEnd(run *instance) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer s.reportLocked()
+	run.end = &runEnd{at: run.proc.exitTime, reason: run.proc.ending()}
+	s.current.CompareAndSwap(run, nil)
+	well, why := time.Duration(0), ""
+	if run.answered.Load() {
+		well = run.end.at.Sub(run.since)
+	}
+	if run.crashed() {
+		why = run.end.reason
+	}
+	s.backoff.ended(run.end.at, well, why)
+	if why != "" {
+		s.crashes++
+		run.end.crashed, run.end.then = true, s.backoff.consequence(run.end.at)
+	}
+}
+
+// background runs f in a goroutine that close waits for, unless the plugin is closed.
+func (s *supervisor) background(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.workers.Go(f)
+	}
+}
+
+// survivorPause is how long the host waits before it looks again for what a run has left; the
+// pause doubles each time, up to a minute.
+const survivorPause = time.Second
+
+// outlast goes on with the sandbox of a run that has ended, and ends what it can find of it, until
+// nothing of it is left or the plugin is closed. What is left costs the host a descriptor, a look each
+// minute, and the refusals that any process may have.
+func (s *supervisor) outlast(p *process) {
+	look := func() {
+		defer p.box.shut()
+		s.tell(plugin.EventSurvived, "a process of the plugin lives on", "its run has ended, and it could not be ended with that; "+
+			"it is refused what its sandbox refuses, and looked for again", "ran as", p.forked.Load())
+		for pause := survivorPause; !p.box.isEmpty(s.life, pause); pause = min(2*pause, time.Minute) {
+			p.cmd.group.End()
+		}
+	}
+	s.mu.Lock()
+	closed := s.closed
+	if !closed {
+		s.workers.Go(look)
+	}
+	s.mu.Unlock()
+	if closed {
+		p.box.shut()
+	}
+}
+
+func (s *supervisor) isCurrent(run *instance) bool { return s.current.Load() == run }
+
+func (s *supervisor) isClosed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}
+
+// hold keeps the run from being stopped for idleness until release is called.
+func (s *supervisor) hold() (release func()) {
+	s.holds.Add(1)
+	return sync.OnceFunc(func() { s.holds.Add(-1) })
+}
+
+// detach sends no more calls to a run, and reports whether it was the one they went to.
+// The lock is held.
+func (s *supervisor) detach(run *instance) bool {
+	if run == nil || !s.current.CompareAndSwap(run, nil) {
+		return false
+	}
+	run.calls.refuse()
+	return true
+}
+
+// stop ends a run that was detached: its calls may end first, within the drain timeout.
+func (s *supervisor) stop(ctx context.Context, run *instance) {
+	drain, cancel := context.WithTimeout(ctx, s.cfg.DrainTimeout)
+	defer cancel()
+	run.calls.wait(drain)
+	run.stop(ctx)
+}
+
+// retire ends the run in the background. The lock is held.
+func (s *supervisor) retire(run *instance) {
+	if !s.closed && s.detach(run) {
+		s.workers.Go(func() { s.stop(s.life, run) })
+	}
+}
+
+// stopIdle ends a run that is not used. The next call starts another.
+func (s *supervisor) stopIdle(run *instance) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer s.reportLocked()
+	if !s.closed && s.isCurrent(run) {
+		run.idle.expired.Store(true)
+		s.retire(run)
+	}
+}
+
+// refuse ends the run and starts no other; nil: the plugin may run again.
+func (s *supervisor) refuse(why error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer s.reportLocked()
+	s.refused = why
+	if why != nil {
+		s.retire(s.current.Load())
+	}
+}
+
+// restart ends the run, when its calls have ended or the drain timeout has, and forgets the
+// plugin's failures and, if it was refused, what it said.
+func (s *supervisor) restart(ctx context.Context, forget func()) error {
+	s.mu.Lock()
+	if s.refused != nil {
+		forget()
+	}
+	s.refused, s.startErr = nil, nil
+	s.backoff.reset()
+	run := s.current.Load()
+	detached := s.detach(run)
+	s.reportLocked()
+	s.mu.Unlock()
+	if !detached {
+		return nil
+	}
+	s.stop(ctx, run)
+	return ctx.Err()
+}
+
+// close ends the run when its calls have ended, or drain has, and waits for all that the
+// plugin started. It reports whether this is the first call.
+func (s *supervisor) close(ctx, drain context.Context) (first bool) {
+	s.mu.Lock()
+	first = !s.closed
+	s.closed = true
+	run := s.current.Load()
+	detached := s.detach(run)
+	s.reportLocked()
+	s.mu.Unlock()
+	if detached {
+		run.calls.wait(drain)
+		run.stop(ctx)
+	}
+	if first {
+		s.endLife() // and with it a start under way
+	}
+	s.workers.Wait()
+	return first
+}
+
+// report calls OnState if the state is not the one that was reported last.
+func (s *supervisor) report() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reportLocked()
+}
+
+// reportLocked is report. The lock is held.
+func (s *supervisor) reportLocked() {
+	if s.cfg.OnState == nil {
+		return
+	}
+	out := plugin.Status{Name: s.name, State: plugin.Idle}
+	s.addToLocked(&out)
+	if out.State != s.reported {
+		s.reported = out.State
+		s.cfg.OnState(out)
+	}
+}
+
+// group returns the control group of the newest run; nil: there was no process yet.
+func (s *supervisor) group() *cgroup.Group {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.newest == nil {
+		return nil
+	}
+	return s.newest.proc.cmd.control
+}
+
+// addTo adds to a status what the supervisor knows.
+func (s *supervisor) addTo(out *plugin.Status) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.addToLocked(out)
+}
+
+// addToLocked is addTo. The lock is held.
+func (s *supervisor) addToLocked(out *plugin.Status) {
+	out.Starts, out.Crashes = s.starts, s.crashes
+	if s.newest != nil {
+		s.newest.addTo(out, s.cfg.IdleTimeout)
+	}
+	switch {
+	case s.closed:
+		out.State = plugin.Draining
+		return
+	case s.starting != nil:
+		out.State = plugin.Starting
+		return
+	case s.refused != nil:
+		out.State, out.Reason = plugin.Refused, tool.AsError(s.refused).Message
+		return
+	case s.startErr != nil:
+		out.State, out.Reason = plugin.Refused, tool.AsError(s.startErr).Message
+	case out.State != plugin.Idle: // it runs
+		return
+	}
+	if wait := time.Until(s.backoff.until); wait > 0 {
+		out.State, out.Reason = plugin.Backoff, s.backoff.reason(wait)
+		if s.backoff.quarantined() {
+			out.State = plugin.Quarantined
+		}
+	}
+}
