@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/toolhost/toolhost/internal/sealed"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/sealed"
 	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )

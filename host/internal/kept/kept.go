@@ -21,10 +21,10 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host/internal/manifest"
-	"github.com/toolhost/toolhost/internal/sealed"
 	"github.com/toolhost/toolhost/internal/known"
 	"github.com/toolhost/toolhost/internal/marked"
 	"github.com/toolhost/toolhost/internal/pluginrun"
+	"github.com/toolhost/toolhost/internal/sealed"
 )
 
 // PerPlugin is how many binaries of one plugin are kept.

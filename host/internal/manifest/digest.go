@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/toolhost/toolhost/internal/sealed"
 	"github.com/toolhost/toolhost/internal/safefile"
+	"github.com/toolhost/toolhost/internal/sealed"
 )
 
 // settled is how old a file's times must be for its identity to tell whether it was
