@@ -151,7 +151,7 @@ func (q *queue) DurableMode(name string) durable.Mode {
 //
 // # Errors
 //
-// [tool.CodeNotFound] if there is no queue; those of NATS.
+// [tool.CodeNotFound] if there is no queue; [tool.CodeUnavailable] if the server does not answer; the context's end.
 func (q *queue) ListCalls(ctx context.Context) ([]Job, error) {
 	calls, err := q.open(ctx, false)
 	if err != nil {
@@ -168,7 +168,8 @@ func (q *queue) ListCalls(ctx context.Context) ([]Job, error) {
 //
 // # Errors
 //
-// [tool.CodeNotFound] if there is no queue; those of NATS.
+// [tool.CodeNotFound] if there is no queue, or such a call; [tool.CodeInvalidResult] if what is stored of it was
+// written by a host that may not; [tool.CodeUnavailable] if the server does not answer.
 func (q *queue) GetCall(ctx context.Context, id string) (Job, error) {
 	calls, err := q.open(ctx, false)
 	if err != nil {
