@@ -1,11 +1,15 @@
 package control
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
+	"connectrpc.com/connect"
+
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
+	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
 )
 
 // maxText bounds each text of an error, in bytes: a plugin may write messages of any length.
@@ -47,4 +51,54 @@ func clip(s string) string {
 		break
 	}
 	return s
+}
+
+// codes are those of Connect for those of errors. For others it is failed_precondition: what was asked
+// for is not possible as things are.
+var codes = map[tool.Code]connect.Code{
+	tool.CodePermissionDenied: connect.CodePermissionDenied, tool.CodeNotFound: connect.CodeNotFound,
+	tool.CodeInvalidArguments: connect.CodeInvalidArgument, tool.CodeResourceExhausted: connect.CodeResourceExhausted,
+	tool.CodeUnavailable: connect.CodeUnavailable, tool.CodeUnsupported: connect.CodeUnimplemented,
+	tool.CodeAlreadyExists: connect.CodeAlreadyExists, tool.CodeInternal: connect.CodeInternal,
+	tool.CodeCanceled: connect.CodeCanceled, tool.CodeDeadlineExceeded: connect.CodeDeadlineExceeded,
+}
+
+// refusal returns err as an error of Connect, with all that it says as its detail.
+func refusal(err error) error {
+	if err == nil {
+		return nil
+	}
+	e := sentError(err)
+	code, ok := codes[e.Code]
+	if !ok {
+		code = connect.CodeFailedPrecondition
+	}
+	out := connect.NewError(code, errors.New(e.Message))
+	var f daemonv1.Fault
+	convert(&f, e)
+	if detail, err := connect.NewErrorDetail(&f); err == nil {
+		out.AddDetail(detail)
+	}
+	return out
+}
+
+// said returns the error that the daemon sent; nil: err is another.
+func said(err error) *tool.Error {
+	var sent *connect.Error
+	if !errors.As(err, &sent) {
+		return nil
+	}
+	for _, detail := range sent.Details() {
+		if m, err := detail.Value(); err == nil {
+			if f, ok := m.(*daemonv1.Fault); ok {
+				var e tool.Error
+				convert(&e, f)
+				return &e
+			}
+		}
+	}
+	if connect.IsWireError(err) && sent.Code() == connect.CodeResourceExhausted {
+		return tool.Errorf(tool.CodeResourceExhausted, "the request was not read: %s", sent.Message())
+	}
+	return nil
 }
