@@ -24,7 +24,7 @@ var ErrNoDaemon = errors.New("no daemon is running")
 // Client is the command's end. Each request has a connection of its own.
 type Client struct {
 	path  string
-	api   daemonv1.DaemonClient
+	http  *http.Client
 	state State
 }
 
@@ -54,13 +54,13 @@ func Dial(ctx context.Context, path string, opts ...DialOption) (*Client, error)
 	if err := CheckPath(path); err != nil {
 		return nil, ErrNoDaemon // there cannot be one
 	}
-	c := &Client{path: path, api: newAPI(&http.Client{Transport: &http.Transport{
+	c := &Client{path: path, http: &http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: maxHeader,
 		DialContext: func(context.Context, string, string) (net.Conn, error) { return connectTo(path, d.foreign) },
-	}})}
+	}}}
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	r, err := c.api.GetState(ctx, &daemonv1.GetStateRequest{})
+	r, err := ask[daemonv1.GetStateResponse](ctx, c, daemonv1.DaemonGetStateProcedure, &daemonv1.GetStateRequest{})
 	if err == nil {
 		convert(&c.state, r.GetState())
 	}
@@ -83,8 +83,31 @@ func Dial(ctx context.Context, path string, opts ...DialOption) (*Client, error)
 		Because(err).Try("see its log")
 }
 
-func newAPI(by connect.HTTPClient) daemonv1.DaemonClient {
-	return daemonv1.NewDaemonClient(by, "http://toolhost", connect.WithAcceptCompression("gzip", nil, nil), connect.WithReadMaxBytes(maxAnswer))
+// clientOf returns a client for one call. The generated one prepares all thirty, which takes a command a
+// millisecond.
+func clientOf[Answer, Request any](c *Client, procedure string) *connect.Client[Request, Answer] {
+	return connect.NewClient[Request, Answer](c.http, "http://toolhost"+procedure,
+		connect.WithAcceptCompression("gzip", nil, nil), connect.WithReadMaxBytes(maxAnswer))
+}
+
+// ask sends a request that has one answer.
+func ask[Answer, Request any](ctx context.Context, c *Client, procedure string, r *Request) (*Answer, error) {
+	answer, err := clientOf[Answer, Request](c, procedure).CallUnary(ctx, connect.NewRequest(r))
+	if err != nil {
+		return nil, err
+	}
+	return answer.Msg, nil
+}
+
+// do is ask whose error is for people.
+func do[Answer, Request any](ctx context.Context, c *Client, procedure string, r *Request) (*Answer, error) {
+	answer, err := ask[Answer](ctx, c, procedure, r)
+	return answer, c.explain(err)
+}
+
+// stream sends a request that is answered with a stream.
+func stream[Event, Request any](ctx context.Context, c *Client, procedure string, r *Request) (*connect.ServerStreamForClient[Event], error) {
+	return clientOf[Event, Request](c, procedure).CallServerStream(ctx, connect.NewRequest(r))
 }
 
 // State returns the state of the daemon at the time of [Dial].
@@ -112,31 +135,31 @@ func (c *Client) Tool(ctx context.Context, name string) (host.Tool, bool, error)
 }
 
 func (c *Client) tools(ctx context.Context, r *daemonv1.ListToolsRequest) ([]host.Tool, error) {
-	list, err := c.api.ListTools(ctx, r)
+	list, err := do[daemonv1.ListToolsResponse](ctx, c, daemonv1.DaemonListToolsProcedure, r)
 	out := allOf[host.Tool](list.GetTools())
 	for i, t := range list.GetTools() {
 		convert(&out[i].Claimed, t.GetClaimed())
 	}
-	return out, c.explain(err)
+	return out, err
 }
 
 // RestartPlugin restarts a plugin of the daemon.
 func (c *Client) RestartPlugin(ctx context.Context, name string) error {
-	_, err := c.api.RestartPlugin(ctx, &daemonv1.RestartPluginRequest{Name: name})
-	return c.explain(err)
+	_, err := do[daemonv1.RestartPluginResponse](ctx, c, daemonv1.DaemonRestartPluginProcedure, &daemonv1.RestartPluginRequest{Name: name})
+	return err
 }
 
 // RollbackPlugin makes a plugin of the daemon go back to the binary that served before.
 func (c *Client) RollbackPlugin(ctx context.Context, name string) error {
-	_, err := c.api.RollbackPlugin(ctx, &daemonv1.RollbackPluginRequest{Name: name})
-	return c.explain(err)
+	_, err := do[daemonv1.RollbackPluginResponse](ctx, c, daemonv1.DaemonRollbackPluginProcedure, &daemonv1.RollbackPluginRequest{Name: name})
+	return err
 }
 
 // ApplyPlugin makes the daemon apply what the operator, the settings and the file of a plugin
 // say now.
 func (c *Client) ApplyPlugin(ctx context.Context, name string) error {
-	_, err := c.api.ApplyPlugin(ctx, &daemonv1.ApplyPluginRequest{Name: name})
-	return c.explain(err)
+	_, err := do[daemonv1.ApplyPluginResponse](ctx, c, daemonv1.DaemonApplyPluginProcedure, &daemonv1.ApplyPluginRequest{Name: name})
+	return err
 }
 
 // Sandbox returns what the process of a plugin of the daemon may do; nil: it has none.
@@ -146,12 +169,12 @@ func (c *Client) ApplyPlugin(ctx context.Context, name string) error {
 // [tool.CodePermissionDenied] if the daemon is another user's; [tool.CodeUnavailable] if it is
 // gone.
 func (c *Client) Sandbox(ctx context.Context, name string) (out *plugin.SandboxStatus, err error) {
-	r, err := c.api.GetSandbox(ctx, &daemonv1.GetSandboxRequest{Name: name})
+	r, err := do[daemonv1.GetSandboxResponse](ctx, c, daemonv1.DaemonGetSandboxProcedure, &daemonv1.GetSandboxRequest{Name: name})
 	if r.GetSandbox() != nil {
 		out = &plugin.SandboxStatus{}
 		convert(out, r.GetSandbox())
 	}
-	return out, c.explain(err)
+	return out, err
 }
 
 // Logs calls each with the lines of a plugin's journal, oldest first, until there are no more,
@@ -161,7 +184,7 @@ func (c *Client) Sandbox(ctx context.Context, name string) (out *plugin.SandboxS
 //
 // [tool.CodeNotFound] if there is no such plugin; [tool.CodeUnavailable] if the daemon is gone.
 func (c *Client) Logs(ctx context.Context, name string, follow bool, each func(plugin.Line) error) error {
-	in, err := c.api.Watch(ctx, &daemonv1.WatchRequest{Plugin: name, Follow: follow})
+	in, err := stream[daemonv1.WatchResponse](ctx, c, daemonv1.DaemonWatchProcedure, &daemonv1.WatchRequest{Plugin: name, Follow: follow})
 	return eachOf(ctx, c, in, err, func(r *daemonv1.WatchResponse) error {
 		var line plugin.Line
 		convert(&line, r.GetLine())
@@ -189,8 +212,8 @@ func eachOf[T any](ctx context.Context, c *Client, in *connect.ServerStreamForCl
 
 // Sessions returns the named sessions: the caller's own; for the operator, those of all callers.
 func (c *Client) Sessions(ctx context.Context) ([]SessionInfo, error) {
-	r, err := c.api.ListSessions(ctx, &daemonv1.ListSessionsRequest{})
-	return allOf[SessionInfo](r.GetSessions()), c.explain(err)
+	r, err := do[daemonv1.ListSessionsResponse](ctx, c, daemonv1.DaemonListSessionsProcedure, &daemonv1.ListSessionsRequest{})
+	return allOf[SessionInfo](r.GetSessions()), err
 }
 
 // EndSession ends a session of the caller's own.
@@ -199,27 +222,27 @@ func (c *Client) Sessions(ctx context.Context) ([]SessionInfo, error) {
 //
 // [tool.CodeNotFound] if the caller has no such session.
 func (c *Client) EndSession(ctx context.Context, name string) error {
-	_, err := c.api.EndSession(ctx, &daemonv1.EndSessionRequest{Name: name})
-	return c.explain(err)
+	_, err := do[daemonv1.EndSessionResponse](ctx, c, daemonv1.DaemonEndSessionProcedure, &daemonv1.EndSessionRequest{Name: name})
+	return err
 }
 
 // Waiting returns the files whose content waits for the operator's word.
 func (c *Client) Waiting(ctx context.Context) ([]Waiting, error) {
-	r, err := c.api.ListWaiting(ctx, &daemonv1.ListWaitingRequest{})
-	return allOf[Waiting](r.GetFiles()), c.explain(err)
+	r, err := do[daemonv1.ListWaitingResponse](ctx, c, daemonv1.DaemonListWaitingProcedure, &daemonv1.ListWaitingRequest{})
+	return allOf[Waiting](r.GetFiles()), err
 }
 
 // Reload makes the daemon read its files again. What waits is applied if its digest is accepted;
 // if any is not, nothing is.
 func (c *Client) Reload(ctx context.Context, accept ...string) error {
-	_, err := c.api.Reload(ctx, &daemonv1.ReloadRequest{Accept: accept})
-	return c.explain(err)
+	_, err := do[daemonv1.ReloadResponse](ctx, c, daemonv1.DaemonReloadProcedure, &daemonv1.ReloadRequest{Accept: accept})
+	return err
 }
 
 // Refresh makes the daemon try again what it refused before. What waits goes on waiting.
 func (c *Client) Refresh(ctx context.Context) error {
-	_, err := c.api.Refresh(ctx, &daemonv1.RefreshRequest{})
-	return c.explain(err)
+	_, err := do[daemonv1.RefreshResponse](ctx, c, daemonv1.DaemonRefreshProcedure, &daemonv1.RefreshRequest{})
+	return err
 }
 
 // How long a daemon may take to end in addition to its calls, and how often Stop looks.
@@ -235,9 +258,9 @@ const (
 //
 // [tool.CodeDeadlineExceeded] if it takes much longer than its calls may take; the end of ctx.
 func (c *Client) Stop(ctx context.Context) error {
-	answer, err := c.api.Stop(ctx, &daemonv1.StopRequest{})
+	answer, err := do[daemonv1.StopResponse](ctx, c, daemonv1.DaemonStopProcedure, &daemonv1.StopRequest{})
 	if err != nil {
-		return c.explain(err)
+		return err
 	}
 	limit := time.Duration(answer.GetDrainMs())*time.Millisecond + stopTimeout
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it has not ended within %v", limit))
@@ -261,8 +284,8 @@ func (c *Client) Stop(ctx context.Context) error {
 //
 // [tool.CodeUnsupported] if it is in none.
 func (c *Client) FleetHosts(ctx context.Context) ([]fleet.HostStatus, error) {
-	r, err := c.api.ListFleetHosts(ctx, &daemonv1.ListFleetHostsRequest{})
-	return allOf[fleet.HostStatus](r.GetHosts()), c.explain(err)
+	r, err := do[daemonv1.ListFleetHostsResponse](ctx, c, daemonv1.DaemonListFleetHostsProcedure, &daemonv1.ListFleetHostsRequest{})
+	return allOf[fleet.HostStatus](r.GetHosts()), err
 }
 
 // FleetTools returns the tools of the daemon's fleet.
@@ -271,8 +294,8 @@ func (c *Client) FleetHosts(ctx context.Context) ([]fleet.HostStatus, error) {
 //
 // [tool.CodeUnsupported] if it is in none.
 func (c *Client) FleetTools(ctx context.Context) ([]fleet.ToolStatus, error) {
-	r, err := c.api.ListFleetTools(ctx, &daemonv1.ListFleetToolsRequest{})
-	return allOf[fleet.ToolStatus](r.GetTools()), c.explain(err)
+	r, err := do[daemonv1.ListFleetToolsResponse](ctx, c, daemonv1.DaemonListFleetToolsProcedure, &daemonv1.ListFleetToolsRequest{})
+	return allOf[fleet.ToolStatus](r.GetTools()), err
 }
 
 // DrainHost has a host of the daemon's fleet take no new calls, or take them again. With wait it
@@ -286,8 +309,8 @@ func (c *Client) DrainHost(ctx context.Context, name string, on, wait bool) erro
 	if name == "" { // it would stand for the daemon's own
 		return tool.Errorf(tool.CodeInvalidArguments, "the host has no name")
 	}
-	_, err := c.api.DrainHost(ctx, &daemonv1.DrainHostRequest{Name: name, Resume: !on, Wait: wait})
-	return c.explain(err)
+	_, err := do[daemonv1.DrainHostResponse](ctx, c, daemonv1.DaemonDrainHostProcedure, &daemonv1.DrainHostRequest{Name: name, Resume: !on, Wait: wait})
+	return err
 }
 
 // explain returns the error of a daemon that answered before.

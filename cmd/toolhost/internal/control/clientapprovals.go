@@ -12,8 +12,8 @@ import (
 
 // Approvals returns the questions that wait, the oldest first.
 func (c *Client) Approvals(ctx context.Context) ([]approval.Question, error) {
-	r, err := c.api.ListApprovals(ctx, &daemonv1.ListApprovalsRequest{})
-	return allOf[approval.Question](r.GetApprovals()), c.explain(err)
+	r, err := do[daemonv1.ListApprovalsResponse](ctx, c, daemonv1.DaemonListApprovalsProcedure, &daemonv1.ListApprovalsRequest{})
+	return allOf[approval.Question](r.GetApprovals()), err
 }
 
 func questionOf(q *daemonv1.Approval) (out approval.Question) {
@@ -29,8 +29,8 @@ func questionOf(q *daemonv1.Approval) (out approval.Question) {
 //
 // [tool.CodeNotFound] if there is none with that ID.
 func (c *Client) Approval(ctx context.Context, id string) (approval.Question, error) {
-	r, err := c.api.GetApproval(ctx, &daemonv1.GetApprovalRequest{Id: id})
-	return questionOf(r.GetApproval()), c.explain(err)
+	r, err := do[daemonv1.GetApprovalResponse](ctx, c, daemonv1.DaemonGetApprovalProcedure, &daemonv1.GetApprovalRequest{Id: id})
+	return questionOf(r.GetApproval()), err
 }
 
 // Answer answers a question, and returns it.
@@ -40,14 +40,14 @@ func (c *Client) Approval(ctx context.Context, id string) (approval.Question, er
 // Those of [approval.Queue.Decide].
 func (c *Client) Answer(ctx context.Context, id string, d policy.Decision) (approval.Question, error) {
 	verdict, _ := d.Verdict.MarshalText() // which cannot fail
-	r, err := c.api.DecideApproval(ctx, &daemonv1.DecideApprovalRequest{Id: id, Verdict: string(verdict), Reason: valid(d.Reason)})
-	return questionOf(r.GetApproval()), c.explain(err)
+	r, err := do[daemonv1.DecideApprovalResponse](ctx, c, daemonv1.DaemonDecideApprovalProcedure, &daemonv1.DecideApprovalRequest{Id: id, Verdict: string(verdict), Reason: valid(d.Reason)})
+	return questionOf(r.GetApproval()), err
 }
 
 // FollowApprovals calls each with the questions that wait, and then with each that comes or is
 // closed, until ctx or the daemon ends or each returns an error, which it returns.
 func (c *Client) FollowApprovals(ctx context.Context, each func(approval.Question) error) error {
-	in, err := c.api.FollowApprovals(ctx, &daemonv1.FollowApprovalsRequest{})
+	in, err := stream[daemonv1.FollowApprovalsResponse](ctx, c, daemonv1.DaemonFollowApprovalsProcedure, &daemonv1.FollowApprovalsRequest{})
 	err = eachOf(ctx, c, in, err, func(r *daemonv1.FollowApprovalsResponse) error { return each(questionOf(r.GetApproval())) })
 	if err != nil || ctx.Err() != nil {
 		return err
@@ -64,7 +64,7 @@ func (c *Client) enqueue(ctx context.Context, r policy.Request) (policy.Decision
 		return policy.Decision{Verdict: policy.Fail}, nil
 	}
 	sent, _ := approvalOf(q, nil)
-	a, err := c.api.Ask(ctx, &daemonv1.AskRequest{Approval: sent})
+	a, err := ask[daemonv1.AskResponse](ctx, c, daemonv1.DaemonAskProcedure, &daemonv1.AskRequest{Approval: sent})
 	d := policy.Decision{Reason: a.GetReason(), By: a.GetBy()}
 	refused := said(err)
 	switch {

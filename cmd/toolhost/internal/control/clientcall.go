@@ -27,7 +27,7 @@ func (c *Client) Call(ctx context.Context, call Call, a policy.Approver) Answer 
 			told(is)
 		}
 	}
-	answer, err := c.stream(ctx, call, a)
+	answer, err := c.run(ctx, call, a)
 	switch {
 	case err == nil:
 		return answer
@@ -54,8 +54,8 @@ func (c *Client) lost(call Call, err error) error {
 		Of(call.Name, "").Because(err).Try("the outcome of the call is not known; see the daemon's log, and toolhost audit")
 }
 
-// stream sends the call and reads what happens in it.
-func (c *Client) stream(ctx context.Context, call Call, a policy.Approver) (Answer, error) {
+// run sends the call and reads what happens in it.
+func (c *Client) run(ctx context.Context, call Call, a policy.Approver) (Answer, error) {
 	request := &daemonv1.CallRequest{
 		Name: valid(call.Name), Arguments: valid(string(call.Arguments)), Session: call.Session, On: call.On, Yes: call.Yes,
 		IdempotencyKey: valid(call.IdempotencyKey), Detach: call.Detach,
@@ -72,7 +72,7 @@ func (c *Client) stream(ctx context.Context, call Call, a policy.Approver) (Answ
 	wire, hangUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer hangUp()
 	defer context.AfterFunc(ctx, func() { r.cancel(wire, hangUp) })()
-	in, err := c.api.Call(wire, request)
+	in, err := stream[daemonv1.CallResponse](wire, c, daemonv1.DaemonCallProcedure, request)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -116,7 +116,7 @@ func (r *callReader) cancel(wire context.Context, hangUp context.CancelFunc) {
 	case <-ctx.Done():
 		return
 	}
-	if _, err := r.client.api.CancelCall(ctx, &daemonv1.CancelCallRequest{Id: r.id}); err == nil {
+	if _, err := ask[daemonv1.CancelCallResponse](ctx, r.client, daemonv1.DaemonCancelCallProcedure, &daemonv1.CancelCallRequest{Id: r.id}); err == nil {
 		<-ctx.Done() // the reader ends it
 	}
 }
@@ -162,7 +162,7 @@ func (r *callReader) approve(ctx context.Context, q *daemonv1.ApprovalRequest) {
 	request.Call.Name = q.GetCall().GetTool()
 	if q.GetPreview() {
 		request.Preview = func(ctx context.Context) (tool.Result, error) {
-			p, err := r.client.api.PreviewCall(ctx, &daemonv1.PreviewCallRequest{Id: r.id})
+			p, err := ask[daemonv1.PreviewCallResponse](ctx, r.client, daemonv1.DaemonPreviewCallProcedure, &daemonv1.PreviewCallRequest{Id: r.id})
 			return receivedResult(p.GetResult()), r.client.explain(err)
 		}
 	}
@@ -174,7 +174,7 @@ func (r *callReader) approve(ctx context.Context, q *daemonv1.ApprovalRequest) {
 	}
 	verdict, _ := d.Verdict.MarshalText() // which cannot fail
 	sent := &daemonv1.Decision{Verdict: string(verdict), Reason: valid(d.Reason), Arguments: valid(string(d.Arguments))}
-	_, _ = r.client.api.DecideCall(ctx, &daemonv1.DecideCallRequest{Id: r.id, Decision: sent})
+	_, _ = ask[daemonv1.DecideCallResponse](ctx, r.client, daemonv1.DaemonDecideCallProcedure, &daemonv1.DecideCallRequest{Id: r.id, Decision: sent})
 }
 
 // answer asks the asker and sends the answer. If it cannot be sent, the daemon is gone or the
@@ -191,5 +191,5 @@ func (r *callReader) answer(ctx context.Context, q *daemonv1.ToolQuestion) {
 		sent.Error = &pluginv1.Error{}
 		convert(sent.Error, sentError(err))
 	}
-	_, _ = r.client.api.AnswerCall(ctx, &daemonv1.AnswerCallRequest{Id: r.id, Answer: sent})
+	_, _ = ask[daemonv1.AnswerCallResponse](ctx, r.client, daemonv1.DaemonAnswerCallProcedure, &daemonv1.AnswerCallRequest{Id: r.id, Answer: sent})
 }

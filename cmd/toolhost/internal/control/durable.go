@@ -48,8 +48,8 @@ func (s *Server) park(r *runningCall) error {
 //
 // [tool.CodeUnsupported] if the daemon is in no fleet; those of [fleet.Fleet.ListCalls].
 func (c *Client) DurableCalls(ctx context.Context) ([]durable.Call, error) {
-	r, err := c.api.ListDurableCalls(ctx, &daemonv1.ListDurableCallsRequest{})
-	return allOf[durable.Call](r.GetCalls()), c.explain(err)
+	r, err := do[daemonv1.ListDurableCallsResponse](ctx, c, daemonv1.DaemonListDurableCallsProcedure, &daemonv1.ListDurableCallsRequest{})
+	return allOf[durable.Call](r.GetCalls()), err
 }
 
 // DurableCall returns a durable call without its result.
@@ -58,16 +58,16 @@ func (c *Client) DurableCalls(ctx context.Context) ([]durable.Call, error) {
 //
 // [tool.CodeNotFound]; those of [Client.DurableCalls].
 func (c *Client) DurableCall(ctx context.Context, id string) (out durable.Call, err error) {
-	r, err := c.api.GetDurableCall(ctx, &daemonv1.GetDurableCallRequest{Id: id})
+	r, err := do[daemonv1.GetDurableCallResponse](ctx, c, daemonv1.DaemonGetDurableCallProcedure, &daemonv1.GetDurableCallRequest{Id: id})
 	if err == nil {
 		convert(&out, r.GetCall())
 	}
-	return out, c.explain(err)
+	return out, err
 }
 
 // WaitDurable returns how a durable call ends. If ctx ends first, the call goes on.
 func (c *Client) WaitDurable(ctx context.Context, id string) Answer {
-	r, err := c.api.WaitDurableCall(ctx, &daemonv1.WaitDurableCallRequest{Id: id})
+	r, err := ask[daemonv1.WaitDurableCallResponse](ctx, c, daemonv1.DaemonWaitDurableCallProcedure, &daemonv1.WaitDurableCallRequest{Id: id})
 	if err == nil {
 		return received(r.GetEnded())
 	}
@@ -98,6 +98,6 @@ func (c *Client) waitLost(id string, err error) error {
 //
 // Those of [Client.DurableCall].
 func (c *Client) CancelDurable(ctx context.Context, id string) error {
-	_, err := c.api.CancelDurableCall(ctx, &daemonv1.CancelDurableCallRequest{Id: id})
-	return c.explain(err)
+	_, err := do[daemonv1.CancelDurableCallResponse](ctx, c, daemonv1.DaemonCancelDurableCallProcedure, &daemonv1.CancelDurableCallRequest{Id: id})
+	return err
 }
