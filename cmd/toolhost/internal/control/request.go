@@ -72,19 +72,20 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		err = admit(req.caller, r.URL.Path)
 	}
-	if err != nil {
-		_ = s.errors.Write(w, r, refusal(err))
-		return
-	}
+	body := &timedBody{ReadCloser: http.MaxBytesReader(w, r.Body, maxRequest), ctl: http.NewResponseController(w), conn: req.conn}
+	unread := int64(smallEnough) // the client reads the answer once it has sent everything
 	size := int(min(r.ContentLength, MaxArguments))
 	if size < 0 { // the client does not say
 		size = MaxArguments
 	}
-	body := &timedBody{ReadCloser: http.MaxBytesReader(w, r.Body, maxRequest), ctl: http.NewResponseController(w), conn: req.conn}
-	release, err := reserve(s.arguments, req.caller, size, "the request")
+	release := func() {}
+	if err == nil {
+		unread = maxRequest
+		release, err = reserve(s.arguments, req.caller, size, "the request")
+	}
 	defer release()
 	if err != nil {
-		_, _ = io.Copy(io.Discard, body) // the client reads the answer once it has sent everything
+		_, _ = io.CopyN(io.Discard, body, unread)
 		_ = s.errors.Write(w, r, refusal(err))
 		return
 	}
