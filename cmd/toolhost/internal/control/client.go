@@ -12,7 +12,6 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/toolhost/toolhost/host"
-	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
@@ -276,41 +275,6 @@ func (c *Client) Stop(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// FleetHosts returns the hosts of the daemon's fleet.
-//
-// # Errors
-//
-// [tool.CodeUnsupported] if it is in none.
-func (c *Client) FleetHosts(ctx context.Context) ([]fleet.HostStatus, error) {
-	r, err := do[daemonv1.ListFleetHostsResponse](ctx, c, daemonv1.DaemonListFleetHostsProcedure, &daemonv1.ListFleetHostsRequest{})
-	return allOf[fleet.HostStatus](r.GetHosts()), err
-}
-
-// FleetTools returns the tools of the daemon's fleet.
-//
-// # Errors
-//
-// [tool.CodeUnsupported] if it is in none.
-func (c *Client) FleetTools(ctx context.Context) ([]fleet.ToolStatus, error) {
-	r, err := do[daemonv1.ListFleetToolsResponse](ctx, c, daemonv1.DaemonListFleetToolsProcedure, &daemonv1.ListFleetToolsRequest{})
-	return allOf[fleet.ToolStatus](r.GetTools()), err
-}
-
-// DrainHost has a host of the daemon's fleet take no new calls, or take them again. With wait it
-// returns when the calls of other hosts there have ended.
-//
-// # Errors
-//
-// [tool.CodeUnsupported] if the daemon is in no fleet; those of [fleet.Fleet.Drain] and
-// [fleet.Fleet.Drained].
-func (c *Client) DrainHost(ctx context.Context, name string, on, wait bool) error {
-	if name == "" { // it would stand for the daemon's own
-		return tool.Errorf(tool.CodeInvalidArguments, "the host has no name")
-	}
-	_, err := do[daemonv1.DrainHostResponse](ctx, c, daemonv1.DaemonDrainHostProcedure, &daemonv1.DrainHostRequest{Name: name, Resume: !on, Wait: wait})
-	return err
 }
 
 // explain returns the error of a daemon that answered before.

@@ -40,7 +40,8 @@ func (c *Client) Approval(ctx context.Context, id string) (approval.Question, er
 // Those of [approval.Queue.Decide].
 func (c *Client) Answer(ctx context.Context, id string, d policy.Decision) (approval.Question, error) {
 	verdict, _ := d.Verdict.MarshalText() // which cannot fail
-	r, err := do[daemonv1.DecideApprovalResponse](ctx, c, daemonv1.DaemonDecideApprovalProcedure, &daemonv1.DecideApprovalRequest{Id: id, Verdict: string(verdict), Reason: valid(d.Reason)})
+	r, err := do[daemonv1.DecideApprovalResponse](ctx, c, daemonv1.DaemonDecideApprovalProcedure,
+		&daemonv1.DecideApprovalRequest{Id: id, Verdict: string(verdict), Reason: valid(d.Reason)})
 	return questionOf(r.GetApproval()), err
 }
 

@@ -1,7 +1,11 @@
 package control
 
 import (
+	"context"
+
 	"github.com/toolhost/toolhost/host/fleet"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
 )
 
 // FleetState is a daemon's part in a fleet.
@@ -25,4 +29,39 @@ type FleetState struct {
 // Reached reports whether the host is in its fleet.
 func (f *FleetState) Reached() bool {
 	return f.State == fleet.HostReady || f.State == fleet.HostDraining
+}
+
+// FleetHosts returns the hosts of the daemon's fleet.
+//
+// # Errors
+//
+// [tool.CodeUnsupported] if it is in none.
+func (c *Client) FleetHosts(ctx context.Context) ([]fleet.HostStatus, error) {
+	r, err := do[daemonv1.ListFleetHostsResponse](ctx, c, daemonv1.DaemonListFleetHostsProcedure, &daemonv1.ListFleetHostsRequest{})
+	return allOf[fleet.HostStatus](r.GetHosts()), err
+}
+
+// FleetTools returns the tools of the daemon's fleet.
+//
+// # Errors
+//
+// [tool.CodeUnsupported] if it is in none.
+func (c *Client) FleetTools(ctx context.Context) ([]fleet.ToolStatus, error) {
+	r, err := do[daemonv1.ListFleetToolsResponse](ctx, c, daemonv1.DaemonListFleetToolsProcedure, &daemonv1.ListFleetToolsRequest{})
+	return allOf[fleet.ToolStatus](r.GetTools()), err
+}
+
+// DrainHost has a host of the daemon's fleet take no new calls, or take them again. With wait it
+// returns when the calls of other hosts there have ended.
+//
+// # Errors
+//
+// [tool.CodeUnsupported] if the daemon is in no fleet; those of [fleet.Fleet.Drain] and
+// [fleet.Fleet.Drained].
+func (c *Client) DrainHost(ctx context.Context, name string, on, wait bool) error {
+	if name == "" { // it would stand for the daemon's own
+		return tool.Errorf(tool.CodeInvalidArguments, "the host has no name")
+	}
+	_, err := do[daemonv1.DrainHostResponse](ctx, c, daemonv1.DaemonDrainHostProcedure, &daemonv1.DrainHostRequest{Name: name, Resume: !on, Wait: wait})
+	return err
 }
