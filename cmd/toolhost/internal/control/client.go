@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/url"
 	"time"
 
 	"connectrpc.com/connect"
@@ -275,34 +274,4 @@ func (c *Client) Stop(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// explain returns the error of a daemon that answered before.
-func (c *Client) explain(err error) error {
-	if err == nil {
-		return nil
-	}
-	if e := said(err); e != nil {
-		return e
-	}
-	var own *tool.Error // of the connection
-	if errors.As(err, &own) {
-		return own
-	}
-	return tool.Errorf(tool.CodeUnavailable,
-		"the daemon (pid %d) is gone, or does not answer: %v", c.state.PID, cause(err)).
-		Because(err).Try("see its log; with --no-daemon a command works on its own")
-}
-
-// cause removes what people do not know from an error: Connect's code, and the address.
-func cause(err error) error {
-	var u *url.Error
-	var sent *connect.Error
-	switch {
-	case errors.As(err, &u):
-		return u.Err
-	case errors.As(err, &sent) && sent.Unwrap() != nil:
-		return sent.Unwrap()
-	}
-	return err
 }

@@ -3,6 +3,7 @@ package control
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 
 	"connectrpc.com/connect"
@@ -101,4 +102,34 @@ func said(err error) *tool.Error {
 		return tool.Errorf(tool.CodeResourceExhausted, "the request was not read: %s", sent.Message())
 	}
 	return nil
+}
+
+// explain returns the error of a daemon that answered before.
+func (c *Client) explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	if e := said(err); e != nil {
+		return e
+	}
+	var own *tool.Error // of the connection
+	if errors.As(err, &own) {
+		return own
+	}
+	return tool.Errorf(tool.CodeUnavailable,
+		"the daemon (pid %d) is gone, or does not answer: %v", c.state.PID, cause(err)).
+		Because(err).Try("see its log; with --no-daemon a command works on its own")
+}
+
+// cause removes what people do not know from an error: Connect's code, and the address.
+func cause(err error) error {
+	var u *url.Error
+	var sent *connect.Error
+	switch {
+	case errors.As(err, &u):
+		return u.Err
+	case errors.As(err, &sent) && sent.Unwrap() != nil:
+		return sent.Unwrap()
+	}
+	return err
 }
