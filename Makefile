@@ -115,8 +115,9 @@ gopls: ## introspection's answers for SYMBOLS (400) drawn symbols against gopls'
 
 generate: ## the Go code of proto/, the schema of toolhost.yaml, docs/reference, docs/sandbox.md, and what is in examples/plugins
 	$(BUF) lint
-	for release in internal/generate/testdata/v*.json; do $(BUF) breaking --against $$release || exit 1; done
-	$(BUF) generate
+	for release in internal/generate/testdata/*.json; do $(BUF) breaking --against $$release || exit 1; done
+	$(BUF) generate --path proto/toolhost/plugin
+	$(BUF) generate --path proto/toolhost/daemon --template buf.gen.daemon.yaml
 	go test ./internal/generate -update
 	go run ./internal/test/escape/document
 	go test ./internal/sandbox -run TestCallsPage -update

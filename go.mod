@@ -3,6 +3,7 @@ module github.com/toolhost/toolhost
 go 1.26.0
 
 require (
+	connectrpc.com/connect v1.21.1
 	github.com/aymanbagabas/go-udiff v0.4.1
 	github.com/fsnotify/fsnotify v1.10.1
 	github.com/goccy/go-yaml v1.19.2

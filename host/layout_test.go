@@ -47,6 +47,8 @@ var mayImport = map[string][]string{
 
 	// It looks at what a plugin sends before anything has read it.
 	"cmd/toolhost/internal/verify": {"host", "pluginsdk", "internal", "proto"},
+	// The API of the daemon.
+	"cmd/toolhost/internal/control": {"host", "pluginsdk", "internal", "proto", "cmd/toolhost/internal"},
 }
 
 // floors has the packages of a room, the ground floor first. A package imports those of the floors below

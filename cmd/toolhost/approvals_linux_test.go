@@ -17,8 +17,8 @@ func TestPluginAnswersItsOwnQuestion(t *testing.T) {
 	w.configure("approvals: {ask: [queue]}")
 	w.serve()
 	u, q := w.queued("call", "play.danger", "--arg", "text=x")
-	for _, request := range []string{"GET /v1/approvals", "GET /v1/approvals/" + q.ID, "POST /v1/approvals/" + q.ID, "POST /v1/approvals"} {
-		args := []string{"--arg", "socket=" + w.socket(), "--arg", "request=" + request, "--arg", `body={"verdict":"allow"}`}
+	for _, request := range []string{"ListApprovals", "GetApproval", "DecideApproval", "Ask"} {
+		args := []string{"--arg", "socket=" + w.socket(), "--arg", "request=" + request, "--arg", `body={"id":"` + q.ID + `","verdict":"allow"}`}
 		o := w.run(append([]string{"call", "play.visit"}, args...)...).exits(0).prints("HTTP/1.0 403 Forbidden", "belongs to a plugin")
 		if strings.Contains(o.stdout, "play.danger") {
 			t.Errorf("%s answers %s", request, o.stdout)

@@ -55,7 +55,7 @@ A refused one is listed with the reason; that is not a failure of this command.`
 	return cmd
 }
 
-var pluginKinds = []string{"plugin", plugin.KindMCP}
+var pluginKinds = []string{"plugin", pluginrun.KindMCP}
 
 // listedPlugin is a plugin or an MCP server as it is listed.
 type listedPlugin struct {
@@ -73,7 +73,7 @@ type pluginList struct {
 
 func listPlugins(s *session.Session, b session.Backend, kind string) error {
 	is := func(p plugin.Status) bool {
-		return kind == "" || (kind == plugin.KindMCP) == (p.Kind == plugin.KindMCP)
+		return kind == "" || (kind == pluginrun.KindMCP) == (p.Kind == pluginrun.KindMCP)
 	}
 	list := pluginList{Plugins: []listedPlugin{}, Skipped: []plugin.Skipped{}, Leaving: []plugin.Status{}}
 	set := ownServers(s)
@@ -93,7 +93,7 @@ func listPlugins(s *session.Session, b session.Backend, kind string) error {
 	}
 	none := noPluginsNote(b)
 	switch {
-	case kind == plugin.KindMCP:
+	case kind == pluginrun.KindMCP:
 		none = "no MCP servers: name a file with --mcp-config, or add what toolhost plugins import prints to the configuration"
 	default:
 		list.Skipped = append(list.Skipped, b.Skipped()...)

@@ -10,6 +10,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/servers"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/internal/suggest"
 )
@@ -42,7 +43,7 @@ func ownServers(s *session.Session) *servers.Set {
 // serverOf returns how a plugin is reached if it is an MCP server of the set.
 func serverOf(set *servers.Set, p plugin.Status) (out server) {
 	named, ok := set.Get(p.Name)
-	if !ok || p.Kind != plugin.KindMCP {
+	if !ok || p.Kind != pluginrun.KindMCP {
 		return out
 	}
 	of := named.Server
@@ -82,7 +83,7 @@ func unknownServer(name string, names []string) error {
 func serverNames(_ context.Context, b session.Backend) []string {
 	var out []string
 	for _, status := range b.Plugins() {
-		if status.Kind == plugin.KindMCP {
+		if status.Kind == pluginrun.KindMCP {
 			out = append(out, status.Name+"\t"+string(status.State))
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/binary"
 	"fmt"
 	"io"
 	"net"
@@ -34,9 +35,9 @@ func TestDaemonKeepsNothingOfClients(t *testing.T) {
 		case 0:
 			_, _ = io.WriteString(conn, "\x00\xff nonsense\r\n\r\n")
 		case 1:
-			_, _ = io.WriteString(conn, "POST /v1/call?name=play.echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n{")
+			_, _ = io.WriteString(conn, "POST /toolhost.daemon.v1.Daemon/Call HTTP/1.1\r\nHost: x\r\nContent-Type: application/connect+json\r\nContent-Length: 1000000\r\n\r\n\x00")
 		case 2:
-			_, _ = fmt.Fprintf(conn, "POST /v1/call?name=play.echo HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n{}", 2)
+			_, _ = io.WriteString(conn, callRequest(`{"name":"play.echo"}`))
 		}
 		_ = conn.Close()
 	}
@@ -44,4 +45,11 @@ func TestDaemonKeepsNothingOfClients(t *testing.T) {
 		w.client()
 	}
 	w.run("--log-level", "info", "call", "play.echo").exits(0).says("using the daemon")
+}
+
+// callRequest returns a request for a call, as other programs than the command send it.
+func callRequest(body string) string {
+	return fmt.Sprintf("POST /toolhost.daemon.v1.Daemon/Call HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"+
+		"Content-Type: application/connect+json\r\nContent-Length: %d\r\n\r\n%s%s",
+		len(body)+5, binary.BigEndian.AppendUint32([]byte{0}, uint32(len(body))), body)
 }

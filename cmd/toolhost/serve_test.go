@@ -2,8 +2,8 @@ package main
 
 import (
 	"bufio"
-	"encoding/json"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -15,12 +15,15 @@ import (
 	"syscall"
 	"testing"
 
+	"google.golang.org/protobuf/encoding/protojson"
+
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
+	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
 )
 
 // serving is a daemon of a world.
@@ -404,18 +407,19 @@ func TestDaemonState(t *testing.T) {
 	s := w.serve()
 	conn := require.Must(net.Dial("unix", w.socket()))(t)
 	defer func() { _ = conn.Close() }()
-	require.Must(fmt.Fprint(conn, "GET /v1/state HTTP/1.0\r\n\r\n"))(t)
+	require.Must(fmt.Fprint(conn, "POST /toolhost.daemon.v1.Daemon/GetState HTTP/1.0\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"))(t)
 	in := bufio.NewReader(conn)
 	for line := ""; line != "\r\n"; {
 		line = require.Must(in.ReadString('\n'))(t)
 	}
-	var state control.State
-	require.NoError(t, json.NewDecoder(in).Decode(&state))
-	equal(t, "the process", state.PID, s.cmd.Process.Pid)
-	equal(t, "the version", state.Version, host.Version)
-	equal(t, "the root", state.Identity.Root, w.root)
-	equalLists(t, "the plugin directories", state.Identity.PluginDirs, []string{w.plugins})
-	equal(t, "the number of plugins", len(state.Plugins), 2)
-	equal(t, "the number of faults", len(state.Faults), 1)
-	equal(t, "the plugin at fault", state.Faults[0].Plugin, "quitter")
+	var answer daemonv1.GetStateResponse
+	require.NoError(t, protojson.Unmarshal(require.Must(io.ReadAll(in))(t), &answer))
+	state := answer.GetState()
+	equal(t, "the process", int(state.GetPid()), s.cmd.Process.Pid)
+	equal(t, "the version", state.GetVersion(), host.Version)
+	equal(t, "the root", state.GetIdentity().GetRoot(), w.root)
+	equalLists(t, "the plugin directories", state.GetIdentity().GetPluginDirs(), []string{w.plugins})
+	equal(t, "the number of plugins", len(state.GetPlugins()), 2)
+	equal(t, "the number of faults", len(state.GetFaults()), 1)
+	equal(t, "the plugin at fault", state.GetFaults()[0].GetPlugin(), "quitter")
 }

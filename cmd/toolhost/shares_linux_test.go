@@ -50,7 +50,7 @@ func TestOneUserShutsOutNone(t *testing.T) {
 	refusals := make(chan string, most+more)
 	for range most + more {
 		conn := connectAs(t, uid, w.path("run.sock"))
-		_, err := fmt.Fprintf(conn, "POST /v1/call?name=play.run HTTP/1.0\r\nContent-Length: %d\r\n\r\n%s", len(work.call()), work.call())
+		_, err := io.WriteString(conn, callRequest(fmt.Sprintf(`{"name":"play.run","arguments":%q}`, work.call())))
 		require.NoError(t, err)
 		go func() {
 			if text, err := io.ReadAll(conn); err == nil && strings.Contains(string(text), `"resource_exhausted"`) {

@@ -30,7 +30,7 @@ func TestSurvivorOfAPlugin(t *testing.T) {
 	body := `{"path":"written","content":"x"}`
 	world := about.InputSchema.Properties["world"].zero().(map[string]any)
 	world["daemon"] = w.socket()
-	world["nonce"] = fmt.Sprintf("POST /v1/call?name=fs.write&yes=true&grant=fs%%3Awrite HTTP/1.0\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	world["nonce"] = callRequest(fmt.Sprintf(`{"name":"fs.write","yes":true,"grants":["fs:write"],"arguments":%q}`, body))
 	arguments := require.Must(json.Marshal(map[string]any{"name": "late-listener", "world": world}))(t)
 	var said struct {
 		Structured struct{ PID int }

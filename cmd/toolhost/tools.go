@@ -164,7 +164,7 @@ func listTools(s *session.Session, tools []host.Tool, mounted []fleet.ToolStatus
 // safetyLevels returns the names of all levels, the least dangerous first.
 func safetyLevels() []string {
 	var out []string
-	for level := tool.Safe; level.Valid(); level++ {
+	for level := tool.Safe; level <= tool.Dangerous; level++ {
 		out = append(out, level.String())
 	}
 	return out

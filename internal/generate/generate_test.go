@@ -29,7 +29,7 @@ var update = flag.Bool("update", false, "write the digests: buf has just found n
 // contract returns the paths, from the root, of what buf reads and writes.
 func contract(t *testing.T) (files []string) {
 	t.Helper()
-	for _, pattern := range []string{"buf.yaml", "buf.gen.yaml", "proto/toolhost/plugin/v1/*", "internal/generate/testdata/v*.json"} {
+	for _, pattern := range []string{"buf.yaml", "buf.gen.yaml", "buf.gen.daemon.yaml", "proto/toolhost/*/v1/*", "internal/generate/testdata/*.json"} {
 		found, err := fs.Glob(os.DirFS(root), pattern)
 		if err != nil || len(found) == 0 {
 			t.Fatalf("%s: %d files, %v", pattern, len(found), err)

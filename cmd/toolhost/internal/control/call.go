@@ -1,12 +1,12 @@
 package control
 
 import (
-	"context"
 	"time"
+	"unsafe"
 
 	"github.com/toolhost/toolhost/host"
-	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
+	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
 )
 
 // MaxArguments bounds the arguments of a call, in bytes.
@@ -53,101 +53,60 @@ func (a Answer) Failed(err error) Answer {
 	return a
 }
 
-// succeeded returns the answer with a result, also in its outcome.
-func (a Answer) succeeded(res tool.Result) Answer {
-	a.Outcome, a.Result, a.Err = a.Outcome.Ended(res, nil), res, nil
+// sent returns the answer as it is sent. What is left of an outcome follows from the result or the error.
+func (a Answer) sent() *daemonv1.CallEnd {
+	out := &daemonv1.CallEnd{
+		Id: a.Outcome.ID, Name: valid(a.Outcome.Name), Metadata: &daemonv1.Metadata{}, SessionBegun: a.Begun, Detached: a.Detached,
+	}
+	convert(out.Metadata, &a.Outcome.Metadata)
+	if a.Err == nil {
+		out.Outcome = &daemonv1.CallEnd_Result{Result: sentResult(a.Result)}
+		return out
+	}
+	f := &daemonv1.Fault{}
+	convert(f, sentError(a.Err))
+	out.Outcome = &daemonv1.CallEnd_Fault{Fault: f}
+	return out
+}
+
+func received(e *daemonv1.CallEnd) Answer {
+	a := Answer{Begun: e.GetSessionBegun(), Detached: e.GetDetached(), Outcome: host.Outcome{ID: e.GetId(), Name: e.GetName()}}
+	if e.GetMetadata() != nil {
+		convert(&a.Outcome.Metadata, e.GetMetadata())
+	}
+	if f := e.GetFault(); f != nil {
+		var err tool.Error
+		convert(&err, f)
+		return a.Failed(&err)
+	}
+	a.Result = receivedResult(e.GetResult())
+	a.Outcome = a.Outcome.Ended(a.Result, nil)
 	return a
 }
 
-// size returns roughly how many bytes the answer holds.
-func (a Answer) size() int {
-	n := len(a.Result.Structured)
-	for _, c := range a.Result.Content {
-		for _, f := range blockOf(c).fields {
-			n += len(f.text) + len(f.data)
+// parseCall reads a request.
+func parseCall(r *daemonv1.CallRequest) (Call, error) {
+	c := Call{
+		Name: r.GetName(), Arguments: bytesOf(r.GetArguments()), Session: r.GetSession(), On: r.GetOn(), Yes: r.GetYes(),
+		IdempotencyKey: r.GetIdempotencyKey(), Detach: r.GetDetach(), Timeout: time.Duration(r.GetTimeoutMs()) * time.Millisecond,
+	}
+	if c.Session != "" {
+		if err := CheckSession(c.Session); err != nil {
+			return c, err
 		}
 	}
-	if a.Err != nil {
-		n += len(a.Outcome.Content)
+	for _, word := range r.GetGrants() {
+		grant := tool.Capability(word)
+		if !grant.Valid() {
+			return c, tool.Errorf(tool.CodeInvalidArguments, "%.40q is not a valid capability", word)
+		}
+		c.Grants = append(c.Grants, grant)
 	}
-	return n
-}
-
-// The events of a call.
-const (
-	eventBegin    = "begin"
-	eventApproval = "approval"
-	eventQuestion = "question"
-	eventDelta    = "delta"
-	eventDurable  = "durable"
-	eventPart     = "part"
-	eventEnd      = "end"
-)
-
-// event is one line of the answer to a call. Readers ignore events they do not know.
-type event struct {
-	Event    string    `json:"event"`
-	ID       string    `json:"id,omitempty"`       // begin: the ID of the call; durable: that of the durable call
-	Approval *question `json:"approval,omitempty"` // approval: the question
-
-	Question *toolQuestion `json:"question,omitempty"` // question: that of a tool
-
-	Delta *tool.Delta `json:"delta,omitempty"` // delta: text that the tool streams
-
-	// part: a piece of the result. Block begins a block of that type. The piece continues
-	// the field; Data replaces Text for bytes, and for text that would be much longer as JSON.
-	Block string `json:"block,omitempty"`
-	Field string `json:"field,omitempty"`
-	Text  string `json:"text,omitempty"`
-	Data  []byte `json:"data,omitempty"`
-
-	End *ending `json:"end,omitempty"` // end
-}
-
-// question is a request for approval as it is sent.
-type question struct {
-	policy.Request
-	// Preview reports whether there may be a preview.
-	Preview bool `json:"preview,omitempty"`
-	// Within is how long the question waits for an answer; 0: as long as the call.
-	Within tool.Duration `json:"within,omitempty"`
-}
-
-func questionOf(ctx context.Context, r policy.Request) *question {
-	q := &question{Request: r, Preview: r.Preview != nil}
-	if end, ok := ctx.Deadline(); ok {
-		q.Within = tool.Duration(max(time.Until(end), time.Millisecond))
+	if c.Timeout < 0 {
+		return c, tool.Errorf(tool.CodeInvalidArguments, "%v is not a time limit", c.Timeout)
 	}
-	return q
+	return c, nil
 }
 
-// ending is the rest of an answer after the parts of its result. Everything else in the
-// outcome follows from the result or the error.
-type ending struct {
-	ID       string        `json:"id"`
-	Name     string        `json:"name"`
-	Success  bool          `json:"success"`
-	IsError  bool          `json:"is_error,omitempty"`
-	Metadata host.Metadata `json:"metadata"`
-	Error    *tool.Error   `json:"error,omitempty"`
-	Begun    bool          `json:"session_begun,omitempty"`
-	Detached string        `json:"detached,omitempty"`
-}
-
-func endingOf(a Answer) event {
-	return event{Event: eventEnd, End: &ending{
-		ID: a.Outcome.ID, Name: a.Outcome.Name, Success: a.Outcome.Success, IsError: a.Result.IsError,
-		Metadata: a.Outcome.Metadata, Error: sentError(a.Err), Begun: a.Begun, Detached: a.Detached,
-	}}
-}
-
-// answer joins the parts of a result and the end of its call.
-func (e ending) answer(p parts) Answer {
-	a := Answer{Begun: e.Begun, Detached: e.Detached, Outcome: host.Outcome{ID: e.ID, Name: e.Name, Metadata: e.Metadata}}
-	if e.Error != nil {
-		return a.Failed(e.Error)
-	}
-	res := p.result()
-	res.IsError = e.IsError
-	return a.succeeded(res)
-}
+// bytesOf returns a text, of many megabytes perhaps, without a copy. It must not be changed.
+func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }

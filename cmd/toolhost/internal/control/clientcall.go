@@ -1,13 +1,8 @@
 package control
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"io"
-	"net/http"
-	"net/url"
 	"sync"
 	"time"
 
@@ -15,14 +10,12 @@ import (
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/callctx"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
+	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
+	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
 
 // cancelGrace is how long the daemon may take to report the outcome of a canceled call.
 const cancelGrace = 2 * time.Second
-
-// maxAnswer bounds what a command reads of a call, in bytes: its arguments, if the command is
-// asked about them, and an answer of 64 MiB as base64.
-const maxAnswer = 256 << 20
 
 // Call runs a call in the daemon. The approver is asked here; nil: no approver. The asker of ctx
 // answers the questions of the tool, and deltas go where ctx says. The call ends when ctx does.
@@ -35,7 +28,7 @@ func (c *Client) Call(ctx context.Context, call Call, a policy.Approver) Answer 
 			told(is)
 		}
 	}
-	answer, err := c.stream(ctx, call, a)
+	answer, err := c.run(ctx, call, a)
 	switch {
 	case err == nil:
 		return answer
@@ -54,55 +47,55 @@ func (c *Client) Call(ctx context.Context, call Call, a policy.Approver) Answer 
 
 // lost returns the error for a call whose outcome is unknown because the daemon went away.
 func (c *Client) lost(call Call, err error) error {
-	var said *tool.Error
-	if errors.As(err, &said) { // the daemon sent it
-		return err
+	if e := said(err); e != nil {
+		return e
 	}
 	return tool.Errorf(tool.CodeUnavailable,
 		"the daemon (pid %d) ended, or stopped answering, while it ran %s: %v", c.state.PID, call.Name, cause(err)).
 		Of(call.Name, "").Because(err).Try("the outcome of the call is not known; see the daemon's log, and toolhost audit")
 }
 
-// stream sends the call and reads its events.
-func (c *Client) stream(ctx context.Context, call Call, a policy.Approver) (Answer, error) {
-	q := url.Values{"name": {call.Name}}
-	if call.Session != "" {
-		q.Set("session", call.Session)
-	}
-	if call.On != "" {
-		q.Set("on", call.On)
+// run sends the call and reads what happens in it.
+func (c *Client) run(ctx context.Context, call Call, a policy.Approver) (Answer, error) {
+	request := &daemonv1.CallRequest{
+		Name: valid(call.Name), Arguments: valid(string(call.Arguments)), Session: call.Session, On: call.On, Yes: call.Yes,
+		IdempotencyKey: valid(call.IdempotencyKey), Detach: call.Detach,
+		Approves: a != nil, Answers: callctx.Get[tool.Asker](ctx, callctx.Ask{}) != nil, Deltas: callctx.Get[func(tool.Delta)](ctx, callctx.Deltas{}) != nil,
 	}
 	for _, g := range call.Grants {
-		q.Add("grant", string(g))
-	}
-	if call.IdempotencyKey != "" {
-		q.Set("key", call.IdempotencyKey)
+		request.Grants = append(request.Grants, string(g))
 	}
 	if call.Timeout > 0 {
-		q.Set("timeout", call.Timeout.String())
-	}
-	for name, on := range map[string]bool{
-		"yes": call.Yes, "ask": a != nil, "questions": callctx.Get[tool.Asker](ctx, callctx.Ask{}) != nil,
-		"deltas": callctx.Get[func(tool.Delta)](ctx, callctx.Deltas{}) != nil, "detach": call.Detach,
-	} {
-		if on {
-			q.Set(name, "true")
-		}
+		request.TimeoutMs = max(call.Timeout.Milliseconds(), 1)
 	}
 	r := &callReader{client: c, approver: a, asker: callctx.Get[tool.Asker](ctx, callctx.Ask{}), show: callctx.Get[func(tool.Delta)](ctx, callctx.Deltas{}), told: call.Told, begun: make(chan struct{})}
 	// The connection outlives ctx for a moment: the daemon reports the outcome.
 	wire, hangUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer hangUp()
 	defer context.AfterFunc(ctx, func() { r.cancel(wire, hangUp) })()
-	resp, err := c.send(wire, http.MethodPost, "/v1/call?"+q.Encode(), bytes.NewReader(call.Arguments))
+	in, err := stream[daemonv1.CallResponse](wire, c, daemonv1.DaemonCallProcedure, request)
 	if err != nil {
 		return Answer{}, err
 	}
-	defer func() { _ = resp.Body.Close() }()
-	return r.read(ctx, resp.Body)
+	defer func() { _ = in.Close() }()
+	// A question ends with the call.
+	ctx, over := context.WithCancel(ctx)
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	defer over()
+	for in.Receive() {
+		if end := in.Msg().GetEnded(); end != nil {
+			return received(end), nil
+		}
+		r.read(ctx, in.Msg(), &asking)
+	}
+	if err := in.Err(); err != nil {
+		return Answer{}, err
+	}
+	return Answer{}, io.ErrUnexpectedEOF
 }
 
-// callReader reads the events of a call.
+// callReader reads what happens in a call.
 type callReader struct {
 	client   *Client
 	approver policy.Approver
@@ -110,8 +103,8 @@ type callReader struct {
 	show     func(tool.Delta) // nil: the text is wanted with the result
 	told     func(id string)  // of a durable call; nil: it is not wanted
 
-	address string        // of the call, once it has begun
-	begun   chan struct{} // closed when the address is known
+	id    string        // of the call, once it has begun
+	begun chan struct{} // closed when the ID is known
 }
 
 // cancel asks the daemon to end the call, and hangs up if that does not end it.
@@ -124,84 +117,80 @@ func (r *callReader) cancel(wire context.Context, hangUp context.CancelFunc) {
 	case <-ctx.Done():
 		return
 	}
-	if r.client.ask(ctx, http.MethodDelete, r.address, nil, nil) == nil {
+	if _, err := ask[daemonv1.CancelCallResponse](ctx, r.client, daemonv1.DaemonCancelCallProcedure, &daemonv1.CancelCallRequest{Id: r.id}); err == nil {
 		<-ctx.Done() // the reader ends it
 	}
 }
 
-// read reads events until the end of the call.
-func (r *callReader) read(ctx context.Context, body io.Reader) (Answer, error) {
-	// A question ends with the call.
-	ctx, over := context.WithCancel(ctx)
-	var asking sync.WaitGroup
-	defer asking.Wait()
-	defer over()
-	return readAnswer(body, func(e event) {
-		switch {
-		case e.Event == eventBegin && r.address == "" && e.ID != "":
-			r.address = "/v1/calls/" + e.ID
+// read does what an event asks for. It ignores one of a kind that is not known.
+func (r *callReader) read(ctx context.Context, event *daemonv1.CallResponse, asking *sync.WaitGroup) {
+	switch e := event.GetEvent().(type) {
+	case *daemonv1.CallResponse_Begun:
+		if r.id == "" && e.Begun != "" {
+			r.id = e.Begun
 			close(r.begun)
-		case e.Event == eventApproval && e.Approval != nil && r.approver != nil:
-			asking.Go(func() { r.ask(ctx, *e.Approval) })
-		case e.Event == eventDelta && e.Delta != nil && r.show != nil:
-			r.show(*e.Delta)
-		case e.Event == eventDurable && r.told != nil:
-			r.told(e.ID)
-		case e.Event == eventQuestion && e.Question != nil && r.asker != nil:
-			asking.Go(func() { r.answer(ctx, *e.Question) })
 		}
-	})
-}
-
-// readAnswer reads lines until the end of the call. It hands events that are neither the end
-// nor a part of the result to other.
-func readAnswer(body io.Reader, other func(event)) (Answer, error) {
-	var p parts
-	for dec := json.NewDecoder(io.LimitReader(body, maxAnswer)); ; {
-		var e event
-		if err := dec.Decode(&e); err != nil {
-			if err == io.EOF {
-				err = io.ErrUnexpectedEOF
-			}
-			return Answer{}, err
+	case *daemonv1.CallResponse_Approval:
+		if r.approver != nil {
+			asking.Go(func() { r.approve(ctx, e.Approval) })
 		}
-		switch {
-		case e.Event == eventPart:
-			p.add(e)
-		case e.Event == eventEnd && e.End != nil:
-			return e.End.answer(p), nil
-		default:
-			other(e)
+	case *daemonv1.CallResponse_Delta:
+		if r.show != nil {
+			r.show(tool.Delta{Text: e.Delta.GetText(), Reset: e.Delta.GetReset_()})
+		}
+	case *daemonv1.CallResponse_Durable:
+		r.told(e.Durable)
+	case *daemonv1.CallResponse_Question:
+		if r.asker != nil {
+			asking.Go(func() { r.answer(ctx, e.Question) })
 		}
 	}
 }
 
-// ask asks the approver and sends the decision. If it cannot be sent, the daemon is gone or the
+// limited returns ctx for a question, which ends with it: the daemon reports itself when the time is over.
+func limited(ctx context.Context, ms int64) (context.Context, context.CancelFunc) {
+	if ms <= 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, time.Duration(ms)*time.Millisecond)
+}
+
+// approve asks the approver and sends the decision. If it cannot be sent, the daemon is gone or the
 // call has ended, which the reader notices.
-func (r *callReader) ask(ctx context.Context, q question) {
-	request := q.Request
-	if q.Preview {
+func (r *callReader) approve(ctx context.Context, q *daemonv1.ApprovalRequest) {
+	var request policy.Request
+	convert(&request, q)
+	request.Call.Name = q.GetCall().GetTool()
+	if q.GetPreview() {
 		request.Preview = func(ctx context.Context) (tool.Result, error) {
-			resp, err := r.client.send(ctx, http.MethodGet, r.address+"/preview", nil)
-			if err != nil {
-				return tool.Result{}, r.client.explain(err)
-			}
-			defer func() { _ = resp.Body.Close() }()
-			a, err := readAnswer(resp.Body, func(event) {})
-			if err == nil {
-				err = a.Err
-			}
-			return a.Result, r.client.explain(err)
+			p, err := ask[daemonv1.PreviewCallResponse](ctx, r.client, daemonv1.DaemonPreviewCallProcedure, &daemonv1.PreviewCallRequest{Id: r.id})
+			return receivedResult(p.GetResult()), r.client.explain(err)
 		}
 	}
-	if q.Within > 0 { // the daemon reports itself when the time is over
-		var over context.CancelFunc
-		ctx, over = context.WithTimeout(ctx, time.Duration(q.Within))
-		defer over()
-	}
+	ctx, over := limited(ctx, q.GetWithinMs())
+	defer over()
 	d, err := r.approver.Approve(ctx, request)
 	if err != nil { // counts as a no, as in a host
 		d = policy.Decision{Verdict: policy.Deny, Reason: err.Error()}
 	}
-	_ = r.client.post(ctx, r.address+"/approval", d, nil)
+	verdict, _ := d.Verdict.MarshalText() // which cannot fail
+	sent := &daemonv1.Decision{Verdict: string(verdict), Reason: valid(d.Reason), Arguments: valid(string(d.Arguments))}
+	_, _ = ask[daemonv1.DecideCallResponse](ctx, r.client, daemonv1.DaemonDecideCallProcedure, &daemonv1.DecideCallRequest{Id: r.id, Decision: sent})
+}
+
+// answer asks the asker and sends the answer. If it cannot be sent, the daemon is gone or the
+// call has ended, which the reader notices.
+func (r *callReader) answer(ctx context.Context, q *daemonv1.ToolQuestion) {
+	ctx, over := limited(ctx, q.GetWithinMs())
+	defer over()
+	var question tool.Question
+	convert(&question, q)
+	a, err := r.asker(ctx, question)
+	sent := &pluginv1.Answer{}
+	convert(sent, &a)
+	if sent.Number = q.GetQuestion().GetNumber(); err != nil {
+		sent.Error = &pluginv1.Error{}
+		convert(sent.Error, sentError(err))
+	}
+	_, _ = ask[daemonv1.AnswerCallResponse](ctx, r.client, daemonv1.DaemonAnswerCallProcedure, &daemonv1.AnswerCallRequest{Id: r.id, Answer: sent})
 }

@@ -92,21 +92,16 @@ func (c *connection) ofPlugin() string {
 	return fmt.Sprintf("who uses a %T is not known", c.Conn)
 }
 
-// refusePlugins refuses the processes of plugins: a plugin must not use the operator's rights
-// in its host's daemon.
-func refusePlugins(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c := connectionOf(r)
-		c.owes(false)
-		defer c.owes(true)
-		if c != nil && !c.known.Load() {
-			if why := c.ofPlugin(); why != "" {
-				fail(w, http.StatusForbidden, tool.Errorf(tool.CodePermissionDenied,
-					"%s belongs to a plugin, which the daemon does not serve: %s", c.peer.String(), why).Try("use --no-daemon"))
-				return
-			}
-			c.known.Store(true)
-		}
-		next.ServeHTTP(w, r)
-	})
+// refused refuses the processes of plugins: a plugin must not use the operator's rights in its host's
+// daemon.
+func (c *connection) refused() error {
+	if c == nil || c.known.Load() {
+		return nil
+	}
+	if why := c.ofPlugin(); why != "" {
+		return tool.Errorf(tool.CodePermissionDenied,
+			"%s belongs to a plugin, which the daemon does not serve: %s", c.peer.String(), why).Try("use --no-daemon")
+	}
+	c.known.Store(true)
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -217,6 +218,23 @@ func (d *daemon) serves() {
 	}
 }
 
+const api = "/toolhost.daemon.v1.Daemon/"
+
+// post returns a request without a stream, in JSON, as curl sends it.
+func post(call, body string) string {
+	return fmt.Sprintf("POST %s%s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+		api, call, len(body), body)
+}
+
+// stream returns a request that is answered with a stream.
+func stream(call, body string) string {
+	return fmt.Sprintf("POST %s%s HTTP/1.1\r\nHost: x\r\nContent-Type: application/connect+json\r\nContent-Length: %d\r\n\r\n%s%s",
+		api, call, len(body)+5, binary.BigEndian.AppendUint32([]byte{0}, uint32(len(body))), body)
+}
+
+// state asks for the state, and has the daemon hang up then.
+var state = strings.Replace(post("GetState", "{}"), "Host: x", "Host: x\r\nConnection: close", 1)
+
 func same(t *testing.T, what string, got, want any) {
 	t.Helper()
 	g := require.Must(json.Marshal(got))(t)
@@ -321,7 +339,7 @@ func TestApproval(t *testing.T) {
 			}
 			return x.decision, x.err
 		}))
-		if asked.Call.Name != "danger" || string(asked.Call.Arguments) != `{"text":"<&>"}` || asked.Definition.Description != "Destroys." || asked.Session == "" {
+		if asked.Call.Name != "danger" || string(asked.Call.Arguments) != `{"text": "<&>"}` || asked.Definition.Description != "Destroys." || asked.Session == "" {
 			t.Errorf("%s: asked about %+v", name, asked)
 		}
 		if code := tool.CodeOf(a.Err); code != x.code {
@@ -330,16 +348,6 @@ func TestApproval(t *testing.T) {
 		if text := a.Outcome.Content; !strings.Contains(strings.ReplaceAll(text, ": ", ":"), x.says) {
 			t.Errorf("%s: the outcome is %q, without %q", name, text, x.says)
 		}
-	}
-}
-
-// An answer that is not JSON is reported as one that cannot be sent.
-func TestAnswerThatIsNotJSON(t *testing.T) {
-	t.Parallel()
-	d := newDaemon(t)
-	a := d.client().Call(t.Context(), control.Call{Name: "x.echo"}, nil) // it answers with a space
-	if tool.CodeOf(a.Err) != tool.CodeInvalidResult || a.Outcome.Error == nil {
-		t.Errorf("it ends with %v, %+v", a.Err, a.Outcome)
 	}
 }
 
@@ -359,7 +367,7 @@ func TestCancel(t *testing.T) {
 	<-d.ended
 
 	conn := d.connect()
-	_, _ = fmt.Fprint(conn, "POST /v1/call?name=wait HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")
+	_, _ = io.WriteString(conn, stream("Call", `{"name": "wait"}`))
 	<-d.began
 	_ = conn.Close()
 	<-d.ended
@@ -386,22 +394,21 @@ func TestCancel(t *testing.T) {
 func TestNonsense(t *testing.T) {
 	t.Parallel()
 	d := newDaemon(t)
-	post := func(path, body string) string {
-		return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", path, len(body), body)
-	}
 	for name, c := range map[string]struct{ send, want string }{
 		"bytes":              {"\x16\x03\x01\x00\xff\x00\r\n\r\n", "400"},
 		"text":               {"hello, world\r\n\r\n", "400"},
 		"a long line":        {strings.Repeat("x", 1<<20), "431"},
-		"a long header":      {"GET /v1/state HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 1<<20) + "\r\n\r\n", "431"},
+		"a long header":      {"GET /metrics HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 1<<20) + "\r\n\r\n", "431"},
 		"an unknown path":    {"GET /v2/state HTTP/1.0\r\n\r\n", "404"},
-		"an unknown method":  {"PUT /v1/state HTTP/1.0\r\n\r\n", "405"},
-		"a large body":       {post("/v1/call?name=x.echo", strings.Repeat("x", control.MaxArguments+1)), "413"},
-		"a bad grant":        {post("/v1/call?name=x.echo&grant=%3f", "{}"), "400"},
-		"a bad time":         {post("/v1/call?name=x.echo&timeout=-1s", "{}"), "400"},
-		"a bad level":        {"GET /v1/tools?max_safety=x HTTP/1.0\r\n\r\n", "400"},
-		"an unknown call":    {post("/v1/calls/x/approval", "{}"), "404"},
-		"an unknown preview": {"GET /v1/calls/x/preview HTTP/1.0\r\n\r\n", "404"},
+		"an unknown call":    {post("Explode", "{}"), "404"},
+		"an unknown method":  {strings.Replace(state, "POST", "PUT", 1), "405"},
+		"an unknown type":    {strings.Replace(state, "/json", "/xml", 1), "415"},
+		"no JSON":            {post("GetState", "{"), "400"},
+		"an unknown field":   {post("GetState", `{"who":1}`), "200"},
+		"a large body":       {post("ListTools", strings.Repeat("x", control.MaxArguments+1<<20+1)), "429"},
+		"a bad level":        {post("ListTools", `{"maxSafety":"x"}`), "400"},
+		"a decision":         {post("DecideCall", `{"id":"x"}`), "404"},
+		"an unknown preview": {post("PreviewCall", `{"id":"x"}`), "404"},
 	} {
 		conn := d.connect()
 		// The daemon may hang up before all is written.
@@ -412,7 +419,21 @@ func TestNonsense(t *testing.T) {
 		}
 		_ = conn.Close()
 	}
+	for _, body := range []string{`{"name":"x.echo","grants":["?"]}`, `{"name":"x.echo","timeoutMs":-1}`, `{"name":"x.echo","session":"?"}`} {
+		conn := d.connect()
+		_, _ = io.WriteString(conn, stream("Call", body))
+		if said := untilEnd(t, conn); !strings.Contains(said, `"invalid_argument"`) {
+			t.Errorf("%s: it answers %q", body, said)
+		}
+	}
 	d.serves()
+}
+
+// untilEnd returns what a stream has, with its frames.
+func untilEnd(t *testing.T, conn net.Conn) string {
+	t.Helper()
+	answer := require.Must(http.ReadResponse(bufio.NewReader(conn), nil))(t)
+	return string(require.Must(io.ReadAll(answer.Body))(t))
 }
 
 // A decision that is invalid, or answers no question, changes nothing.
@@ -420,27 +441,27 @@ func TestNonsenseInAnApproval(t *testing.T) {
 	t.Parallel()
 	d := newDaemon(t)
 	conn := d.connect()
-	_, _ = fmt.Fprint(conn, "POST /v1/call?name=danger&ask=true HTTP/1.0\r\nContent-Length: 2\r\n\r\n{}")
-	in := bufio.NewReader(conn)
-	line := ""
-	for !strings.HasPrefix(line, "{") {
-		var err error
-		if line, err = in.ReadString('\n'); err != nil {
-			t.Fatal(err)
-		}
+	_, _ = io.WriteString(conn, stream("Call", `{"name": "danger", "approves": true}`))
+	answer := require.Must(http.ReadResponse(bufio.NewReader(conn), nil))(t)
+	next := func() string {
+		head := make([]byte, 5)
+		require.Must(io.ReadFull(answer.Body, head))(t)
+		text := make([]byte, binary.BigEndian.Uint32(head[1:]))
+		require.Must(io.ReadFull(answer.Body, text))(t)
+		return string(text)
 	}
-	var begin struct{ ID string }
-	require.NoError(t, json.Unmarshal([]byte(line), &begin))
-	if line, err := in.ReadString('\n'); err != nil || !strings.Contains(line, `"event":"approval"`) {
-		t.Fatalf("%q, %v", line, err)
+	var first struct{ Begun string }
+	require.NoError(t, json.Unmarshal([]byte(next()), &first))
+	if text := next(); !strings.HasPrefix(text, `{"approval":`) {
+		t.Fatalf("%q", text)
 	}
 	decide := func(body string) string {
 		c := d.connect()
-		_, _ = fmt.Fprintf(c, "POST /v1/calls/%s/approval HTTP/1.0\r\nContent-Length: %d\r\n\r\n%s", begin.ID, len(body), body)
-		answer, _ := io.ReadAll(c)
-		return string(answer)
+		_, _ = io.WriteString(c, post("DecideCall", fmt.Sprintf(`{"id": %q, "decision": %s}`, first.Begun, body)))
+		line, _ := bufio.NewReader(c).ReadString('\n')
+		return line
 	}
-	for body, want := range map[string]string{"": " 400 ", "yes": " 400 ", `{"verdict":"sure"}`: " 400 ", `{}`: " 400 "} {
+	for body, want := range map[string]string{"": " 400 ", "yes": " 400 ", `{"verdict":"sure"}`: " 400 ", `{}`: " 400 ", `null`: " 400 "} {
 		if got := decide(body); !strings.Contains(got, want) {
 			t.Errorf("to %q it answers %q", body, got)
 		}
@@ -448,8 +469,8 @@ func TestNonsenseInAnApproval(t *testing.T) {
 	if got := decide(`{"verdict":"allow"}`); !strings.Contains(got, " 200 ") {
 		t.Errorf("to a yes it answers %q", got)
 	}
-	if rest, err := io.ReadAll(in); err != nil || !strings.Contains(string(rest), `"success":true`) {
-		t.Errorf("%q, %v", rest, err)
+	if text := next(); !strings.HasPrefix(text, `{"ended":`) || !strings.Contains(text, `"result":`) {
+		t.Errorf("it ends with %q", text)
 	}
 }
 
@@ -458,8 +479,8 @@ func TestSilence(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
 		"nothing":       "",
-		"half a header": "GET /v1/state HTTP/1.1\r\nHost: ",
-		"no next one":   "GET /v1/state HTTP/1.1\r\nHost: x\r\n\r\n",
+		"half a header": "GET /metrics HTTP/1.1\r\nHost: ",
+		"no next one":   post("GetState", "{}"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -482,7 +503,7 @@ func TestManyConnections(t *testing.T) {
 		d.connect()
 	}
 	conn := d.connect()
-	require.Must(io.WriteString(conn, "GET /v1/state HTTP/1.0\r\n\r\n"))(t)
+	require.Must(io.WriteString(conn, state))(t)
 	if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.Contains(line, " 200 ") {
 		t.Errorf("it answers %q, %v", line, err)
 	}
@@ -551,7 +572,7 @@ func TestDialNonsense(t *testing.T) {
 	defer func() { _ = os.RemoveAll(dir) }()
 	for name, says := range map[string]string{
 		"closes": "", "garbage": "\x00\x01\x02\r\n\r\n", "html": "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>",
-		"empty": "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", "no such thing": "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",
+		"empty": "HTTP/1.1 200 OK\r\nContent-Type: application/proto\r\nContent-Length: 0\r\n\r\n", "no such thing": "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",
 	} {
 		path := filepath.Join(dir, strings.ReplaceAll(name, " ", ""))
 		ln, err := net.Listen("unix", path)

@@ -20,9 +20,9 @@ func TestCrowd(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{ //nolint:paralleltest // each crowd fills the socket
 		"silent":      "",
-		"half header": "GET /v1/state HTTP/1.1\r\nHost: ",
-		"half body":   "POST /v1/call?name=x.echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{",
-		"no reading":  "GET /v1/tools HTTP/1.1\r\nHost: x\r\n\r\n",
+		"half header": "GET /metrics HTTP/1.1\r\nHost: ",
+		"half body":   strings.Replace(stream("Call", "{}"), "Content-Length: 7", "Content-Length: 1000", 1),
+		"no reading":  post("ListTools", "{}"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDaemon(t, (*control.Server).Patient, (*control.Server).Narrow)
@@ -39,7 +39,7 @@ func TestCrowd(t *testing.T) {
 				}
 				conn := d.connect()
 				require.NoError(t, conn.SetReadDeadline(time.Now().Add(5*require.Ceiling)))
-				_, _ = io.WriteString(conn, "GET /v1/state HTTP/1.0\r\n\r\n")
+				_, _ = io.WriteString(conn, state)
 				line, err := bufio.NewReader(conn).ReadString('\n')
 				if err != nil || !strings.Contains(line, " 200 ") {
 					t.Errorf("it answers %q, %v", line, err)
@@ -103,10 +103,10 @@ func TestQuestionHasAnEnd(t *testing.T) {
 	t.Parallel()
 	d := newDaemon(t)
 	conn := d.connect()
-	_, _ = io.WriteString(conn, "POST /v1/call?name=danger&ask=true&timeout=1h HTTP/1.0\r\nContent-Length: 2\r\n\r\n{}")
+	_, _ = io.WriteString(conn, stream("Call", `{"name": "danger", "approves": true, "timeoutMs": 3600000}`))
 	for in := bufio.NewScanner(conn); in.Scan(); {
-		if strings.Contains(in.Text(), `"event":"approval"`) {
-			if !strings.Contains(in.Text(), `"within":"1h0m0s"`) && !strings.Contains(in.Text(), `"within":"59m59`) {
+		if strings.Contains(in.Text(), `{"approval":`) {
+			if !strings.Contains(in.Text(), `"withinMs":"3600000"`) && !strings.Contains(in.Text(), `"withinMs":"3599`) {
 				t.Errorf("it asks %s", in.Text())
 			}
 			return

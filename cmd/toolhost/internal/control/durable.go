@@ -3,12 +3,11 @@ package control
 import (
 	"context"
 	"errors"
-	"net/http"
-	"net/url"
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/internal/durable"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
+	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
 )
 
 // Durable are the durable calls of a daemon's fleet. A caller knows about its own, and the operator about
@@ -25,7 +24,7 @@ type Durable interface {
 // submitted tells the client that its call is in the queue. If too many wait from then on, it is not waited
 // for.
 func (r *runningCall) submitted(id string) {
-	_ = r.lines.sendNow(event{Event: eventDurable, ID: id}) // else the client is gone, which ends the call
+	_ = r.send(&daemonv1.CallResponse{Event: &daemonv1.CallResponse_Durable{Durable: id}}) // else the client is gone, which ends the call
 	if err := r.server.park(r); err != nil {
 		r.cancel(err)
 	}
@@ -43,87 +42,14 @@ func (s *Server) park(r *runningCall) error {
 	return nil
 }
 
-// durably returns a handler for a request about durable calls.
-func (s *Server) durably(f func(http.ResponseWriter, *http.Request, Durable) error) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		end, err := s.beginWork(r)
-		if err != nil {
-			fail(w, http.StatusServiceUnavailable, err)
-			return
-		}
-		defer end()
-		d, err := s.service.Durable()
-		if err == nil {
-			err = f(w, r, d)
-		}
-		switch {
-		case tool.CodeOf(err) == tool.CodeNotFound:
-			fail(w, http.StatusNotFound, err)
-		case err != nil:
-			fail(w, http.StatusConflict, err)
-		}
-	}
-}
-
-func (s *Server) durableCalls(w http.ResponseWriter, r *http.Request, d Durable) error {
-	all, err := d.List(r.Context(), callerOf(r))
-	if err == nil {
-		s.replyLarge(w, r, append([]durable.Call{}, all...))
-	}
-	return err
-}
-
-func (s *Server) durableCall(w http.ResponseWriter, r *http.Request, d Durable) error {
-	c, err := d.Get(r.Context(), callerOf(r), r.PathValue("id"))
-	if err == nil {
-		s.replyLarge(w, r, c)
-	}
-	return err
-}
-
-func (s *Server) cancelDurable(w http.ResponseWriter, r *http.Request, d Durable) error {
-	err := d.Cancel(r.Context(), callerOf(r), r.PathValue("id"))
-	if err == nil {
-		reply(w, struct{}{})
-	}
-	return err
-}
-
-// waitDurable answers as a call does when the durable call has ended.
-func (s *Server) waitDurable(w http.ResponseWriter, r *http.Request) {
-	d, err := s.service.Durable()
-	if err != nil {
-		fail(w, http.StatusConflict, err)
-		return
-	}
-	out := newLines(w)
-	run := newRunningCall(s, r, out)
-	err = s.addCall(run)
-	if err == nil {
-		defer s.removeCall(run)
-		err = s.park(run)
-	}
-	if err != nil {
-		run.cancel(nil)
-		fail(w, http.StatusServiceUnavailable, err)
-		return
-	}
-	if out.sendNow(event{Event: eventBegin, ID: run.id}) == nil {
-		_ = s.sendAnswer(out, run.caller, d.Wait(run.ctx, callerOf(r), r.PathValue("id"))) // it can be asked for again
-	}
-}
-
-const durablePath = "/v1/durable"
-
 // DurableCalls returns the durable calls that the caller may know about, those submitted last first.
 //
 // # Errors
 //
 // [tool.CodeUnsupported] if the daemon is in no fleet; those of [fleet.Fleet.ListCalls].
 func (c *Client) DurableCalls(ctx context.Context) ([]durable.Call, error) {
-	var out []durable.Call
-	err := c.get(ctx, durablePath, &out)
-	return out, c.explain(err)
+	r, err := do[daemonv1.ListDurableCallsResponse](ctx, c, daemonv1.DaemonListDurableCallsProcedure, &daemonv1.ListDurableCallsRequest{})
+	return allOf[durable.Call](r.GetCalls()), err
 }
 
 // DurableCall returns a durable call without its result.
@@ -132,19 +58,18 @@ func (c *Client) DurableCalls(ctx context.Context) ([]durable.Call, error) {
 //
 // [tool.CodeNotFound]; those of [Client.DurableCalls].
 func (c *Client) DurableCall(ctx context.Context, id string) (out durable.Call, err error) {
-	err = c.get(ctx, durablePath+"/"+url.PathEscape(id), &out)
-	return out, c.explain(err)
+	r, err := do[daemonv1.GetDurableCallResponse](ctx, c, daemonv1.DaemonGetDurableCallProcedure, &daemonv1.GetDurableCallRequest{Id: id})
+	if err == nil {
+		convert(&out, r.GetCall())
+	}
+	return out, err
 }
 
 // WaitDurable returns how a durable call ends. If ctx ends first, the call goes on.
 func (c *Client) WaitDurable(ctx context.Context, id string) Answer {
-	resp, err := c.send(ctx, http.MethodGet, durablePath+"/"+url.PathEscape(id)+"/wait", nil)
+	r, err := ask[daemonv1.WaitDurableCallResponse](ctx, c, daemonv1.DaemonWaitDurableCallProcedure, &daemonv1.WaitDurableCallRequest{Id: id})
 	if err == nil {
-		defer func() { _ = resp.Body.Close() }()
-		var answer Answer
-		if answer, err = readAnswer(resp.Body, func(event) {}); err == nil {
-			return answer
-		}
+		return received(r.GetEnded())
 	}
 	if err = c.waitLost(id, err); ctx.Err() != nil {
 		err = goesOn(id, ctx.Err(), context.Cause(ctx))
@@ -160,9 +85,8 @@ func goesOn(id string, err, cause error) error {
 
 // waitLost returns the error of who waits for a durable call: if the daemon went away, the call goes on.
 func (c *Client) waitLost(id string, err error) error {
-	var said *tool.Error
-	if errors.As(err, &said) { // the daemon sent it
-		return err
+	if e := said(err); e != nil {
+		return e
 	}
 	e := tool.AsError(c.explain(err))
 	return goesOn(id, e, errors.New(e.Message))
@@ -174,5 +98,6 @@ func (c *Client) waitLost(id string, err error) error {
 //
 // Those of [Client.DurableCall].
 func (c *Client) CancelDurable(ctx context.Context, id string) error {
-	return c.explain(c.ask(ctx, http.MethodPost, durablePath+"/"+url.PathEscape(id)+"/cancel", nil, nil))
+	_, err := do[daemonv1.CancelDurableCallResponse](ctx, c, daemonv1.DaemonCancelDurableCallProcedure, &daemonv1.CancelDurableCallRequest{Id: id})
+	return err
 }

@@ -2,11 +2,10 @@ package control
 
 import (
 	"context"
-	"net/http"
-	"net/url"
 
 	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
+	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
 )
 
 // FleetState is a daemon's part in a fleet.
@@ -32,50 +31,14 @@ func (f *FleetState) Reached() bool {
 	return f.State == fleet.HostReady || f.State == fleet.HostDraining
 }
 
-func (s *Server) fleetHosts(w http.ResponseWriter, r *http.Request) {
-	f, err := s.service.Fleet()
-	if err != nil {
-		fail(w, http.StatusConflict, err)
-		return
-	}
-	s.replyLarge(w, r, append([]fleet.HostStatus{}, f.Hosts()...))
-}
-
-func (s *Server) fleetTools(w http.ResponseWriter, r *http.Request) {
-	f, err := s.service.Fleet()
-	if err != nil {
-		fail(w, http.StatusConflict, err)
-		return
-	}
-	s.replyLarge(w, r, append([]fleet.ToolStatus{}, f.Tools()...))
-}
-
-// drainHost has a host take no new calls, or take them again. With the query wait it waits for the
-// end of those in progress.
-func (s *Server) drainHost(on bool) http.HandlerFunc {
-	action := map[bool]string{true: "fleet drain", false: "fleet resume"}[on]
-	return s.do(action, func(ctx context.Context, r *http.Request) error {
-		f, err := s.service.Fleet()
-		if err != nil {
-			return err
-		}
-		err = f.Drain(ctx, r.PathValue("name"), on)
-		if err == nil && r.URL.Query().Has("wait") {
-			err = f.Drained(ctx, r.PathValue("name"))
-		}
-		return err
-	})
-}
-
 // FleetHosts returns the hosts of the daemon's fleet.
 //
 // # Errors
 //
 // [tool.CodeUnsupported] if it is in none.
 func (c *Client) FleetHosts(ctx context.Context) ([]fleet.HostStatus, error) {
-	var out []fleet.HostStatus
-	err := c.get(ctx, "/v1/fleet/hosts", &out)
-	return out, c.explain(err)
+	r, err := do[daemonv1.ListFleetHostsResponse](ctx, c, daemonv1.DaemonListFleetHostsProcedure, &daemonv1.ListFleetHostsRequest{})
+	return allOf[fleet.HostStatus](r.GetHosts()), err
 }
 
 // FleetTools returns the tools of the daemon's fleet.
@@ -84,9 +47,8 @@ func (c *Client) FleetHosts(ctx context.Context) ([]fleet.HostStatus, error) {
 //
 // [tool.CodeUnsupported] if it is in none.
 func (c *Client) FleetTools(ctx context.Context) ([]fleet.ToolStatus, error) {
-	var out []fleet.ToolStatus
-	err := c.get(ctx, "/v1/fleet/tools", &out)
-	return out, c.explain(err)
+	r, err := do[daemonv1.ListFleetToolsResponse](ctx, c, daemonv1.DaemonListFleetToolsProcedure, &daemonv1.ListFleetToolsRequest{})
+	return allOf[fleet.ToolStatus](r.GetTools()), err
 }
 
 // DrainHost has a host of the daemon's fleet take no new calls, or take them again. With wait it
@@ -100,12 +62,6 @@ func (c *Client) DrainHost(ctx context.Context, name string, on, wait bool) erro
 	if name == "" { // it would stand for the daemon's own
 		return tool.Errorf(tool.CodeInvalidArguments, "the host has no name")
 	}
-	what := "/resume"
-	if on {
-		what = "/drain"
-	}
-	if wait {
-		what += "?wait"
-	}
-	return c.explain(c.ask(ctx, http.MethodPost, "/v1/fleet/hosts/"+url.PathEscape(name)+what, nil, nil))
+	_, err := do[daemonv1.DrainHostResponse](ctx, c, daemonv1.DaemonDrainHostProcedure, &daemonv1.DrainHostRequest{Name: name, Resume: !on, Wait: wait})
+	return err
 }

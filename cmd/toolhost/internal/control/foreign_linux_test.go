@@ -31,7 +31,7 @@ func visit(path string) int {
 	out := os.Stdout
 	conn, err := net.Dial("unix", path)
 	if err == nil {
-		_, _ = io.WriteString(conn, "GET /v1/state HTTP/1.0\r\n\r\n")
+		_, _ = io.WriteString(conn, state)
 		answer, _ := io.ReadAll(conn)
 		_, _ = io.WriteString(out, "answer: "+string(answer)+"\n")
 	}

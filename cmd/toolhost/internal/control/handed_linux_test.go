@@ -55,9 +55,9 @@ func TestHandedConnection(t *testing.T) {
 	f := os.NewFile(uintptr(fds[0]), "handed")
 	conn := require.Must(net.FileConn(f))(t)
 	defer func() { _, _ = f.Close(), conn.Close() }()
-	_ = require.Must(io.WriteString(conn, "GET /v1/state HTTP/1.0\r\n\r\n"))(t)
+	_ = require.Must(io.WriteString(conn, state))(t)
 	answer := string(require.Must(io.ReadAll(conn))(t))
-	if !strings.HasPrefix(answer, "HTTP/1.0 403") || !strings.Contains(answer, "the process has ended") {
+	if !strings.HasPrefix(answer, "HTTP/1.1 403") || !strings.Contains(answer, "the process has ended") {
 		t.Errorf("it is answered %q", answer)
 	}
 }

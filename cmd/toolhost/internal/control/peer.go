@@ -54,9 +54,9 @@ func peerAt(conn net.Conn) (peer, error) {
 	return found, errors.Join(err, asked)
 }
 
-// connect connects to a daemon of this user, or, if foreign, to one of the user who owns the
+// connectTo connects to a daemon of this user, or, if foreign, to one of the user who owns the
 // socket.
-func connect(path string, foreign bool) (net.Conn, error) {
+func connectTo(path string, foreign bool) (net.Conn, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {

@@ -3,33 +3,19 @@ package control
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"sync"
 	"time"
 
 	"github.com/toolhost/toolhost/pluginsdk/tool"
+	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
+	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
-
-// toolQuestion is the question of a tool as it is sent.
-type toolQuestion struct {
-	Number int `json:"number"` // among those of the call
-	tool.Question
-	// Within is how long the question waits for an answer; 0: as long as the call.
-	Within tool.Duration `json:"within,omitempty"`
-}
-
-// toolAnswer is its answer.
-type toolAnswer struct {
-	Number int `json:"number"`
-	tool.Answer
-	Error *tool.Error `json:"error,omitempty"` // why it could not be put
-}
 
 // questions are those of a tool that wait for an answer of the client.
 type questions struct {
 	mu   sync.Mutex
 	last int
-	open map[int]chan toolAnswer // each has room for one
+	open map[int]chan *pluginv1.Answer // each has room for one
 }
 
 // Ask is the [tool.Asker] of the call: it asks the client that reads the call's events.
@@ -39,27 +25,43 @@ func (r *runningCall) Ask(ctx context.Context, q tool.Question) (tool.Answer, er
 		return tool.Answer{}, err
 	}
 	defer r.endQuestion(number)
-	sent := &toolQuestion{Number: number, Question: q}
-	if end, ok := ctx.Deadline(); ok {
-		sent.Within = tool.Duration(max(time.Until(end), time.Millisecond))
-	}
-	if err := r.lines.sendNow(event{Event: eventQuestion, Question: sent}); err != nil {
+	sent := &daemonv1.ToolQuestion{}
+	convert(sent, &q)
+	sent.Question.Number, sent.WithinMs = uint32(number), within(ctx) //nolint:gosec // it counts questions
+	if err := r.send(&daemonv1.CallResponse{Event: &daemonv1.CallResponse_Question{Question: sent}}); err != nil {
 		return tool.Answer{}, err
 	}
 	select {
 	case a := <-answer:
-		if a.Error != nil {
-			return tool.Answer{}, a.Error
-		}
-		return a.Answer, nil
+		return answerOf(a)
 	case <-ctx.Done():
 		return tool.Answer{}, context.Cause(ctx)
 	}
 }
 
+func answerOf(a *pluginv1.Answer) (out tool.Answer, _ error) {
+	if a.GetError() != nil {
+		var e tool.Error
+		convert(&e, a.GetError())
+		e.Message = fmt.Sprintf("%.*s", maxReason, e.Message)
+		return out, &e
+	}
+	out.Content = a.GetContentJson()
+	out.Action = tool.Action(a.GetAction())
+	return out, nil
+}
+
+// within returns how long a question waits for an answer, in milliseconds; 0: as long as the call.
+func within(ctx context.Context) int64 {
+	if end, ok := ctx.Deadline(); ok {
+		return max(time.Until(end).Milliseconds(), 1)
+	}
+	return 0
+}
+
 // beginQuestion makes room for an answer. A call with open questions counts as one that waits
 // for a person, like one that waits for approval.
-func (r *runningCall) beginQuestion() (number int, answer chan toolAnswer, err error) {
+func (r *runningCall) beginQuestion() (number int, answer chan *pluginv1.Answer, err error) {
 	q := &r.questions
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -67,10 +69,10 @@ func (r *runningCall) beginQuestion() (number int, answer chan toolAnswer, err e
 		if err := r.server.beginWaiting(r); err != nil {
 			return 0, nil, err
 		}
-		q.open = map[int]chan toolAnswer{}
+		q.open = map[int]chan *pluginv1.Answer{}
 	}
 	q.last++
-	answer = make(chan toolAnswer, 1)
+	answer = make(chan *pluginv1.Answer, 1)
 	q.open[q.last] = answer
 	return q.last, answer, nil
 }
@@ -85,47 +87,14 @@ func (r *runningCall) endQuestion(number int) {
 }
 
 // answerQuestion passes on an answer to an open question.
-func (r *runningCall) answerQuestion(a toolAnswer) error {
+func (r *runningCall) answerQuestion(a *pluginv1.Answer) error {
 	q := &r.questions
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	select {
-	case q.open[a.Number] <- a: // nil if there is none
+	case q.open[int(a.GetNumber())] <- a: // nil if there is none
 		return nil
 	default:
-		return tool.Errorf(tool.CodeUnavailable, "the call has no open question %d", a.Number)
+		return tool.Errorf(tool.CodeUnavailable, "the call has no open question %d", a.GetNumber())
 	}
-}
-
-// answerTool takes the answer to a question of a tool.
-func (s *Server) answerTool(w http.ResponseWriter, r *http.Request) {
-	run, err := s.runningCall(r)
-	if err != nil {
-		fail(w, http.StatusNotFound, err)
-		return
-	}
-	var a toolAnswer
-	if !s.readJSON(w, r, "answer", &a) {
-		return
-	}
-	if a.Error != nil {
-		a.Error.Message = fmt.Sprintf("%.*s", maxReason, a.Error.Message)
-	}
-	if err := run.answerQuestion(a); err != nil {
-		fail(w, http.StatusConflict, err)
-		return
-	}
-	reply(w, struct{}{})
-}
-
-// answer asks the asker and sends the answer. If it cannot be sent, the daemon is gone or the
-// call has ended, which the reader notices.
-func (r *callReader) answer(ctx context.Context, q toolQuestion) {
-	if q.Within > 0 { // the daemon reports itself when the time is over
-		var over context.CancelFunc
-		ctx, over = context.WithTimeout(ctx, time.Duration(q.Within))
-		defer over()
-	}
-	a, err := r.asker(ctx, q.Question)
-	_ = r.client.post(ctx, r.address+"/answers", toolAnswer{Number: q.Number, Answer: a, Error: sentError(err)}, nil)
 }

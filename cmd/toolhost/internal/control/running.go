@@ -4,11 +4,13 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"net/http"
 	"sync"
+
+	"connectrpc.com/connect"
 
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
+	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
 )
 
 // runningCall is a call in progress. It is the approver of its own call: it asks the client
@@ -21,8 +23,9 @@ type runningCall struct {
 	parked bool // it only waits for a durable call; guarded by the server's mu
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	lines  *lines
+	stream *connect.ServerStream[daemonv1.CallResponse] // nil: nothing is told of it
 
+	sending   sync.Mutex
 	questions questions
 
 	mu      sync.Mutex
@@ -35,10 +38,18 @@ type pending struct {
 	answer  chan policy.Decision                       // has room for one
 }
 
-func newRunningCall(s *Server, r *http.Request, out *lines) *runningCall {
-	run := &runningCall{server: s, id: rand.Text(), caller: callerOf(r), pid: peerOfRequest(r).pid, lines: out}
-	run.ctx, run.cancel = context.WithCancelCause(r.Context())
+func newRunningCall(ctx context.Context, s *Server, out *connect.ServerStream[daemonv1.CallResponse]) *runningCall {
+	req := requestOf(ctx)
+	run := &runningCall{server: s, id: rand.Text(), caller: req.caller, pid: req.peer.pid, stream: out}
+	run.ctx, run.cancel = context.WithCancelCause(ctx)
 	return run
+}
+
+// send sends what happens in the call without delay.
+func (r *runningCall) send(event *daemonv1.CallResponse) error {
+	r.sending.Lock()
+	defer r.sending.Unlock()
+	return r.stream.Send(event)
 }
 
 // Approve implements [policy.Approver].
@@ -50,7 +61,10 @@ func (r *runningCall) Approve(ctx context.Context, q policy.Request) (policy.Dec
 	p := &pending{q.Preview, make(chan policy.Decision, 1)}
 	r.setQuestion(p)
 	defer r.setQuestion(nil)
-	if err := r.lines.sendNow(event{Event: eventApproval, Approval: questionOf(ctx, q)}); err != nil {
+	sent := &daemonv1.ApprovalRequest{}
+	convert(sent, &q)
+	sent.Call.Tool, sent.Preview, sent.WithinMs = valid(q.Call.Name), q.Preview != nil, within(ctx)
+	if err := r.send(&daemonv1.CallResponse{Event: &daemonv1.CallResponse_Approval{Approval: sent}}); err != nil {
 		return policy.Decision{}, err
 	}
 	select {
@@ -64,7 +78,8 @@ func (r *runningCall) Approve(ctx context.Context, q policy.Request) (policy.Dec
 // show sends what the tool streams to the client. A client that does not read is gone: the call
 // ends, as its answer could not be sent either.
 func (r *runningCall) show(d tool.Delta) {
-	if err := r.lines.sendNow(event{Event: eventDelta, Delta: &d}); err != nil {
+	delta := &daemonv1.CallDelta{Text: valid(d.Text), Reset_: d.Reset}
+	if err := r.send(&daemonv1.CallResponse{Event: &daemonv1.CallResponse_Delta{Delta: delta}}); err != nil {
 		r.cancel(errUnread)
 	}
 }

@@ -2,7 +2,6 @@ package control
 
 import (
 	"context"
-	"net/http"
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/test/require"
@@ -12,17 +11,14 @@ import (
 func TestCallsAreTheirCallers(t *testing.T) {
 	t.Parallel()
 	s := &Server{calls: map[string]*runningCall{}}
-	as := func(name string) *http.Request {
-		ctx := context.WithValue(t.Context(), callerKey{}, Caller{Name: name})
-		return (&http.Request{}).WithContext(ctx)
+	as := func(name string) context.Context {
+		return context.WithValue(t.Context(), requestKey{}, &request{caller: Caller{Name: name}})
 	}
-	run := newRunningCall(s, as("alice"), nil)
+	run := newRunningCall(as("alice"), s, nil)
 	defer run.cancel(nil)
 	require.NoError(t, s.addCall(run))
 	for name, want := range map[string]bool{"alice": true, "bob": false, "": false} {
-		r := as(name)
-		r.SetPathValue("id", run.id)
-		if got, err := s.runningCall(r); (got == run) != want || (err == nil) != want {
+		if got, err := s.runningCall(as(name), run.id); (got == run) != want || (err == nil) != want {
 			t.Errorf("the call for %q: %v, %v", name, got, err)
 		}
 	}

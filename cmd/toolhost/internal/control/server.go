@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"connectrpc.com/connect"
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/approval"
@@ -19,6 +20,7 @@ import (
 	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/share"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
+	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
 )
 
 // Limits of a server. A client that sends nothing, or nonsense, holds few resources, and not
@@ -42,7 +44,7 @@ const (
 	idleTimeout    = 5 * time.Second
 	endTimeout     = 2 * time.Second
 	connectTimeout = 15 * time.Second // for the first answer, also on a machine with much to do
-	numbersTimeout = 90 * time.Second // a profile takes at most a minute
+	maxRequest     = MaxArguments + 1<<20
 )
 
 // Service is what a daemon does for commands.
@@ -93,6 +95,8 @@ type Service interface {
 type Server struct {
 	service    Service
 	http       http.Server
+	mux        *http.ServeMux
+	errors     *connect.ErrorWriter
 	endTimeout time.Duration // for requests in progress at the end
 	// What callers hold, in bytes.
 	arguments, answers *share.Pool
@@ -113,15 +117,21 @@ type Server struct {
 // NewServer returns a server that logs errors.
 func NewServer(s Service, log hclog.Logger) *Server {
 	out := &Server{
-		service: s, endTimeout: endTimeout,
+		service: s, mux: http.NewServeMux(), errors: connect.NewErrorWriter(), endTimeout: endTimeout,
 		arguments: share.NewPool(maxHeldArguments), answers: share.NewPool(maxHeldAnswers),
 		waiting: share.NewPool(maxWaiting), parked: share.NewPool(maxParked), work: share.NewPool(maxWork),
 		readers: make(chan struct{}, maxReaders), ending: make(chan struct{}),
 		calls: map[string]*runningCall{}, asking: map[int]int{}, silent: map[net.Conn]bool{},
 		idle: make(chan struct{}),
 	}
+	// Without compression, which gives nothing on a machine.
+	out.mux.Handle(daemonv1.NewDaemonHandler(handler{out}, connect.WithCompression("gzip", nil, nil),
+		connect.WithInterceptors(connect.UnaryInterceptorFunc(out.unary))))
+	numbers := out.numbers(s.Numbers())
+	out.mux.HandleFunc("GET /metrics", numbers)
+	out.mux.HandleFunc("GET /debug/pprof/", numbers)
 	out.http = http.Server{
-		Handler: refusePlugins(out.identified(out.routes())), ConnContext: withConnection, ConnState: out.connectionChanged,
+		Handler: out, ConnContext: withConnection, ConnState: out.connectionChanged,
 		ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Warn}),
 	}
@@ -248,12 +258,12 @@ func (s *Server) removeCall(r *runningCall) {
 	}
 }
 
-// runningCall returns the call that a request names, if it is of the caller who sends it.
-func (s *Server) runningCall(r *http.Request) (*runningCall, error) {
+// runningCall returns the call of an ID, if it is of the caller who asks.
+func (s *Server) runningCall(ctx context.Context, id string) (*runningCall, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if run := s.calls[r.PathValue("id")]; run != nil && run.caller == callerOf(r) {
+	if run := s.calls[id]; run != nil && run.caller == callerOf(ctx) {
 		return run, nil
 	}
-	return nil, tool.Errorf(tool.CodeUnavailable, "there is no such call in progress")
+	return nil, tool.Errorf(tool.CodeNotFound, "there is no such call in progress")
 }

@@ -1,9 +1,6 @@
 package control
 
 import (
-	"context"
-	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/toolhost/toolhost/internal/ident"
@@ -38,32 +35,4 @@ func CheckSession(name string) error {
 	return tool.Errorf(tool.CodeInvalidArguments,
 		"a session's name has 1 to 64 letters, digits, _, . and -, and begins with a letter or digit").
 		Try("name the session such as work-1")
-}
-
-// Sessions returns the named sessions: the caller's own; for the operator, those of all callers.
-func (c *Client) Sessions(ctx context.Context) ([]SessionInfo, error) {
-	var out []SessionInfo
-	err := c.get(ctx, "/v1/sessions", &out)
-	return out, c.explain(err)
-}
-
-// EndSession ends a session of the caller's own.
-//
-// # Errors
-//
-// [tool.CodeNotFound] if the caller has no such session.
-func (c *Client) EndSession(ctx context.Context, name string) error {
-	return c.explain(c.ask(ctx, http.MethodDelete, "/v1/sessions/"+url.PathEscape(name), nil, nil))
-}
-
-func (s *Server) sessions(w http.ResponseWriter, r *http.Request) {
-	s.replyLarge(w, r, s.service.Sessions(callerOf(r)))
-}
-
-func (s *Server) endSession(w http.ResponseWriter, r *http.Request) {
-	if err := s.service.EndSession(callerOf(r), r.PathValue("name")); err != nil {
-		fail(w, http.StatusNotFound, err)
-		return
-	}
-	reply(w, struct{}{})
 }

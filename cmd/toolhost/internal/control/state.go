@@ -42,25 +42,10 @@ type State struct {
 	Faults []*tool.Error `json:"faults,omitempty"`
 }
 
-// sentTool is a tool as it is sent, with what its plugin claims.
-type sentTool struct {
-	host.Tool
-	Claimed tool.Definition `json:"claimed"`
-}
-
-func sentTools(tools []host.Tool) []sentTool {
-	out := make([]sentTool, len(tools))
-	for i, t := range tools {
-		out[i] = sentTool{t, t.Claimed}
-	}
-	return out
-}
-
-func receivedTools(list []sentTool) []host.Tool {
-	out := make([]host.Tool, len(list))
-	for i, l := range list {
-		out[i] = l.Tool
-		out[i].Claimed = l.Claimed
-	}
-	return out
+// Waiting is a file inside the root that the daemon goes by, with other content than is in effect.
+type Waiting struct {
+	File   string `json:"file"`
+	SHA256 string `json:"sha256"`
+	// Difference are the lines that differ from what is in effect, for people.
+	Difference []string `json:"difference"`
 }

@@ -38,7 +38,7 @@ func large(_ context.Context, in largeIn) (tool.Result, error) {
 
 type visitIn struct {
 	Socket  string `json:"socket"`
-	Request string `json:"request,omitempty"` // such as POST /v1/reload
+	Request string `json:"request,omitempty"` // such as Reload
 	Body    string `json:"body,omitempty"`
 }
 
@@ -49,8 +49,9 @@ func visit(_ context.Context, in visitIn) (string, error) {
 		return "", err
 	}
 	defer func() { _ = conn.Close() }()
-	const format = "%s HTTP/1.0\r\nContent-Length: %d\r\n\r\n%s"
-	if _, err := fmt.Fprintf(conn, format, cmp.Or(in.Request, "GET /v1/state"), len(in.Body), in.Body); err != nil {
+	body := cmp.Or(in.Body, "{}")
+	const format = "POST /toolhost.daemon.v1.Daemon/%s HTTP/1.0\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+	if _, err := fmt.Fprintf(conn, format, cmp.Or(in.Request, "GetState"), len(body), body); err != nil {
 		return "", err
 	}
 	answer, err := io.ReadAll(conn)
