@@ -39,7 +39,7 @@ func TestPluginFile(t *testing.T) {
 		}
 	}
 	w.bare("tools", "show", "--plugin", "player", "play.blob").exits(0).prints("cautious")
-	w.bare("schema", "--plugin", "player", "--for", "openai").exits(0).prints("play_echo")
+	w.bare("tools", "--plugin", "player", "--for", "openai").exits(0).prints("play_echo")
 	w.bare("call", "--plugin", "player", "fs.read", `{"path":"a"}`).exits(3).says("Unknown tool: fs.read")
 	w.bare("call", "--plugin", "player", "play.ehco").exits(3).says("did you mean play.echo")
 	w.bare("call", "--plugin", "player", "play.danger").exits(5)

@@ -42,7 +42,7 @@ func TestShipping(t *testing.T) {
 
 		a.changes("0.1.0", "0.2.0")
 		a.releases("0.2.0", r.ref)
-		o.toolhost("plugins", "upgrade", "--check").exits(0).prints("0.2.0")
+		o.toolhost("plugins", "upgrade", "--check").exits(1).prints("0.2.0")
 		o.upgradesUnderLoad()
 		o.toolhost("plugins", "rollback", name).exits(0)
 		o.runs("0.1.0")
