@@ -29,12 +29,11 @@ const (
 )
 
 const (
-	maxQuery   = 32   // words of a query that count
-	maxWords   = 2000 // of a tool that count
-	maxLevels  = 4    // of arguments
-	maxPrefix  = 4    // characters from which a word is found by its beginning
-	prefixLess = 0.4  // what that counts for
-	alikeLess  = 0.5  // what a word that means about the same counts for
+	maxQuery  = 32   // words of a query that count
+	maxWords  = 2000 // of a tool that count
+	maxLevels = 4    // of arguments
+	maxPrefix = 4    // characters from which a word is found by its beginning
+	less      = 0.4  // what that, or a word that means about the same, counts for
 )
 
 // Index finds tools. It never changes, and is safe for concurrent use.
@@ -161,14 +160,15 @@ func (x *Index) score(scores map[int32]float64, word string) {
 				break
 			}
 			if longer != word {
-				add(longer, prefixLess)
+				add(longer, less)
 			}
 		}
 	}
 	for _, w := range synonyms()[word] {
-		add(w, alikeLess)
+		add(w, less)
 	}
-	n, have := float64(len(x.sizes)), float64(len(counts))
+	n, exact := float64(len(x.sizes)), float64(len(x.postings[word]))
+	have := exact + less*(float64(len(counts))-exact) // so "read" stays rarer than all that it may mean
 	rarity := math.Log(1 + (n-have+0.5)/(have+0.5))
 	for i, count := range counts {
 		size := 1 - lengths + lengths*x.sizes[i]/x.average
