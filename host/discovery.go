@@ -226,11 +226,11 @@ type found struct {
 
 // indexOf makes the index of a snapshot's tools.
 func indexOf(listed []*entry) *search.Index {
-	definitions := make([]*tool.Definition, len(listed))
+	tools := make([]search.Tool, len(listed))
 	for i, e := range listed {
-		definitions[i] = e.def
+		tools[i] = search.Tool{Definition: e.def, Also: e.override.Also}
 	}
-	return search.New(definitions)
+	return search.New(tools)
 }
 
 // searchTools is the handler of [SearchTool]. It finds what the caller may call.
@@ -271,7 +271,5 @@ func (h *Host) searchTools(ctx context.Context, call tool.Call) (tool.Result, er
 	if err != nil {
 		return tool.Result{}, err
 	}
-	res := tool.Text(string(text))
-	res.Structured = text
-	return res, nil
+	return tool.Text(string(text)), nil // once: there is no output schema that asks for structured content
 }

@@ -27,7 +27,7 @@ func foundBy(t *testing.T, s *host.Session, query string) []string {
 			InputSchema json.RawMessage `json:"input_schema"`
 		} `json:"tools"`
 	}
-	if err := json.Unmarshal([]byte(out.Content), &got); err != nil || !out.Success {
+	if err := json.Unmarshal([]byte(out.Content), &got); err != nil || !out.Success || out.Structured != nil {
 		t.Fatalf("%q: %+v, %v", query, out, err)
 	}
 	var names []string
@@ -71,7 +71,7 @@ func TestDiscovery(t *testing.T) {
 	if got := levelOf(); got != tool.Safe || listed[0].Safety != got {
 		t.Errorf("who can reach safe tools only is told that tools.call is %v", got)
 	}
-	if got := foundBy(t, s, "read a file"); !slices.Equal(got, []string{"fs.read"}) {
+	if got := foundBy(t, s, "content of a file"); !slices.Equal(got, []string{"fs.read"}) {
 		t.Errorf("it finds %v", got)
 	}
 	s.Grant("secrets")
@@ -136,6 +136,21 @@ func TestDiscovery(t *testing.T) {
 	web := tool.Call{Name: "tools.search", Arguments: []byte(`{"query":"web"}`)}
 	if out := h.Session().Call(t.Context(), web); out.Error == nil || out.Error.Code != tool.CodeNotFound {
 		t.Errorf("a caller with the list: %+v", out)
+	}
+}
+
+// A search finds a tool by the words that the operator gives it, also when they change.
+func TestDiscoveryAlso(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, host.WithOverrides(map[string]host.Override{"net.get": {Also: []string{"grab", "the intranet"}}}))
+	require.NoError(t, h.Register(described("net.get", "Fetches a page.")))
+	s := h.Session(host.WithDiscovery(host.DiscoverySearch))
+	if a, b := foundBy(t, s, "grab it"), foundBy(t, s, "intranet"); len(a) != 1 || len(b) != 1 {
+		t.Errorf("it finds %v and %v", a, b)
+	}
+	require.NoError(t, h.SetOverrides(map[string]host.Override{"net.get": {Also: []string{"wiki"}}}))
+	if a, b := foundBy(t, s, "grab it"), foundBy(t, s, "wiki"); len(a) != 0 || len(b) != 1 {
+		t.Errorf("after a change it finds %v and %v", a, b)
 	}
 }
 

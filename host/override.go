@@ -41,6 +41,8 @@ type Override struct {
 	//
 	// Empty: none; nil: as claimed.
 	Permission *tool.Capability `json:"permission,omitempty" is:"capability" words:"none=" example:"net"`
+	// Also is the words that callers say and the tool lacks, for the search of discovery: search. Default: none.
+	Also []string `json:"also,omitempty" example:"forecast"`
 }
 
 // overrides are the operator's overrides, by the names that owners give their tools.

@@ -2,7 +2,7 @@
 //
 // It ranks by BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and
 // Beyond", 2009) over names, titles, descriptions and arguments. A word of a name counts as
-// often as several of a description.
+// often as several of a description, and words that mean about the same count as one.
 package search
 
 import (
@@ -29,11 +29,11 @@ const (
 )
 
 const (
-	maxQuery   = 32   // words of a query that count
-	maxWords   = 2000 // of a tool that count
-	maxLevels  = 4    // of arguments
-	maxPrefix  = 4    // characters from which a word is found by its beginning
-	prefixLess = 0.4  // what that counts for
+	maxQuery  = 32   // words of a query that count
+	maxWords  = 2000 // of a tool that count
+	maxLevels = 4    // of arguments
+	maxPrefix = 4    // characters from which a word is found by its beginning
+	less      = 0.4  // what that, or a word that means about the same, counts for
 )
 
 // Index finds tools. It never changes, and is safe for concurrent use.
@@ -49,24 +49,31 @@ type posting struct {
 	count float32
 }
 
-// New returns an index of definitions.
-func New(definitions []*tool.Definition) *Index {
-	x := &Index{postings: map[string][]posting{}, sizes: make([]float64, len(definitions))}
+// Tool is a tool and the words that the operator gives it.
+type Tool struct {
+	*tool.Definition
+
+	Also []string
+}
+
+// New returns an index of tools.
+func New(tools []Tool) *Index {
+	x := &Index{postings: map[string][]posting{}, sizes: make([]float64, len(tools))}
 	total := 0.0
-	for i, d := range definitions {
-		counts := countWords(d)
+	for i, t := range tools {
+		counts := countWords(t)
 		for w, n := range counts {
 			x.postings[w] = append(x.postings[w], posting{int32(i), n}) //nolint:gosec // an index of a slice
 			x.sizes[i] += float64(n)
 		}
 		total += x.sizes[i]
 	}
-	x.average = total / float64(max(len(definitions), 1))
+	x.average = total / float64(max(len(tools), 1))
 	x.words = slices.Sorted(maps.Keys(x.postings))
 	return x
 }
 
-func countWords(d *tool.Definition) map[string]float32 {
+func countWords(t Tool) map[string]float32 {
 	counts := map[string]float32{}
 	left := maxWords
 	add := func(text string, weight float32) {
@@ -77,13 +84,14 @@ func countWords(d *tool.Definition) map[string]float32 {
 			counts[w] += weight
 		}
 	}
-	add(d.Name, inName)
-	add(d.Title, inTitle)
-	for _, c := range d.Categories {
+	add(t.Name, inName)
+	add(strings.Join(t.Also, " "), inName)
+	add(t.Title, inTitle)
+	for _, c := range t.Categories {
 		add(c, inTitle)
 	}
-	add(d.Description, inDescription)
-	addArguments(d.InputSchema, maxLevels, add)
+	add(t.Description, inDescription)
+	addArguments(t.InputSchema, maxLevels, add)
 	return counts
 }
 
@@ -109,29 +117,18 @@ func addArguments(schema json.RawMessage, levels int, add func(string, float32))
 // that fit as well in their order. It passes over tools that allow refuses, which is asked in no
 // particular order.
 func (x *Index) Find(query string, most int, allow func(int) bool) []int {
-	scores := map[int]float64{}
+	scores := map[int32]float64{}
 	words := split(query)
 	slices.Sort(words)
 	words = slices.Compact(words)
 	for _, w := range words[:min(len(words), maxQuery)] {
-		x.score(scores, w, 1)
-		if len(w) >= maxPrefix {
-			from, _ := slices.BinarySearch(x.words, w)
-			for _, longer := range x.words[from:] {
-				if !strings.HasPrefix(longer, w) {
-					break
-				}
-				if longer != w {
-					x.score(scores, longer, prefixLess)
-				}
-			}
-		}
+		x.score(scores, w)
 	}
-	found := make([]int, 0, len(scores))
+	found := make([]int32, 0, len(scores))
 	for i := range scores {
 		found = append(found, i)
 	}
-	slices.SortFunc(found, func(a, b int) int {
+	slices.SortFunc(found, func(a, b int32) int {
 		return cmp.Or(cmp.Compare(scores[b], scores[a]), cmp.Compare(a, b))
 	})
 	out := make([]int, 0, most)
@@ -139,21 +136,43 @@ func (x *Index) Find(query string, most int, allow func(int) bool) []int {
 		if len(out) == most {
 			break
 		}
-		if allow(i) {
-			out = append(out, i)
+		if allow(int(i)) {
+			out = append(out, int(i))
 		}
 	}
 	return out
 }
 
-func (x *Index) score(scores map[int]float64, word string, weight float64) {
-	list := x.postings[word]
-	n := float64(len(x.sizes))
-	rarity := math.Log(1 + (n-float64(len(list))+0.5)/(float64(len(list))+0.5))
-	for _, p := range list {
-		count := float64(p.count)
-		size := 1 - lengths + lengths*x.sizes[p.tool]/x.average
-		scores[int(p.tool)] += weight * rarity * count * (saturation + 1) / (count + saturation*size)
+// score adds what a word of a query counts for: it, the words that begin with it and those that mean
+// about the same are one word, which a tool has as often as all of them together, each by its weight.
+func (x *Index) score(scores map[int32]float64, word string) {
+	counts := map[int32]float64{}
+	add := func(w string, weight float64) {
+		for _, p := range x.postings[w] {
+			counts[p.tool] += weight * float64(p.count)
+		}
+	}
+	add(word, 1)
+	if len(word) >= maxPrefix {
+		from, _ := slices.BinarySearch(x.words, word)
+		for _, longer := range x.words[from:] {
+			if !strings.HasPrefix(longer, word) {
+				break
+			}
+			if longer != word {
+				add(longer, less)
+			}
+		}
+	}
+	for _, w := range synonyms()[word] {
+		add(w, less)
+	}
+	n, exact := float64(len(x.sizes)), float64(len(x.postings[word]))
+	have := exact + less*(float64(len(counts))-exact) // so "read" stays rarer than all that it may mean
+	rarity := math.Log(1 + (n-have+0.5)/(have+0.5))
+	for i, count := range counts {
+		size := 1 - lengths + lengths*x.sizes[i]/x.average
+		scores[i] += rarity * count * (saturation + 1) / (count + saturation*size)
 	}
 }
 
@@ -163,7 +182,7 @@ func (x *Index) score(scores map[int]float64, word string, weight float64) {
 func split(text string) []string {
 	var out []string
 	add := func(w []rune) {
-		if s := stem(strings.ToLower(string(w))); s != "" && !common[s] {
+		if s := stem(strings.ToLower(string(w))); s != "" && !common()[s] {
 			out = append(out, s)
 		}
 	}
@@ -192,14 +211,6 @@ func begins(runes []rune, i int) bool {
 	}
 	return unicode.IsLower(runes[i-1]) ||
 		unicode.IsUpper(runes[i-1]) && i+1 < len(runes) && unicode.IsLower(runes[i+1])
-}
-
-// common are words that say nothing about a tool.
-var common = map[string]bool{
-	"a": true, "an": true, "and": true, "are": true, "as": true, "at": true, "be": true, "by": true, "can": true, "do": true,
-	"for": true, "from": true, "how": true, "i": true, "if": true, "in": true, "is": true, "it": true, "its": true, "me": true,
-	"my": true, "of": true, "on": true, "or": true, "that": true, "the": true, "this": true, "to": true, "use": true,
-	"want": true, "what": true, "where": true, "which": true, "with": true, "you": true, "need": true, "tool": true,
 }
 
 // stem takes the endings off an English word that a query and a description are most likely to

@@ -22,13 +22,13 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-func definitions(n int) []*tool.Definition {
+func definitions(n int) []Tool {
 	verbs := []string{"create", "delete", "list", "update", "merge", "close", "search", "assign", "archive", "export"}
 	nouns := []string{"issue", "pull_request", "branch", "release", "invoice", "customer", "calendar", "message", "channel", "deployment"}
-	out := make([]*tool.Definition, n)
+	out := make([]Tool, n)
 	for i := range out {
 		v, o := verbs[i%10], nouns[i/10%10]
-		out[i] = &tool.Definition{
+		out[i].Definition = &tool.Definition{
 			Name: fmt.Sprintf("server%d.%s_%s", i/100, v, o), Description: strings.ToUpper(v[:1]) + v[1:] + "s a " + o + " of a project.",
 			InputSchema: []byte(`{"type":"object","properties":{"` + o + `Id":{"type":"string","description":"The number of the ` + o + `."},
 				"filter":{"type":"object","properties":{"labels":{"type":"array","items":{"type":"string"}}}}}}`),
