@@ -217,4 +217,6 @@ func (out *testRun) judge(excess process.Excess, success bool, stderr string) {
 }
 
 // Failed reports whether the tool failed: tests that fail, or do not compile, are what it found.
-func (out testRun) Failed() bool { return !out.OK && out.FailedTests+len(out.Unbuilt)+len(out.Build) == 0 }
+func (out testRun) Failed() bool {
+	return !out.OK && out.FailedTests+len(out.Unbuilt)+len(out.Build) == 0
+}
