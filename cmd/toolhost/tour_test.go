@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -9,6 +11,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
@@ -53,6 +58,29 @@ func TestShippedTools(t *testing.T) {
 	})
 	equal(t, "the levels", fmt.Sprint(levels), "map[cautious:3 dangerous:2 safe:13]")
 	equal(t, "the categories", fmt.Sprint(categories), fmt.Sprint(contract))
+}
+
+// What a model is told of the shipped tools before its first call is at most 40,000 characters.
+func TestShippedToolsAreShort(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, shipped...)
+	changed := make(chan struct{}, 100)
+	cmd := w.command("serve", "--mcp", "stdio", "--plugin-dir", w.plugins, "--grant", "fs:read,fs:write,exec", "--yes")
+	c := w.agentOf(cmd, "2025-11-25", &mcp.ClientOptions{
+		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { changed <- struct{}{} },
+	})
+	all := require.Must(c.ListTools(t.Context(), nil))(t).Tools
+	for len(all) < 32 { // some come late
+		<-changed
+		all = require.Must(c.ListTools(t.Context(), nil))(t).Tools
+	}
+	for _, x := range all {
+		x.OutputSchema = nil // which no model is given
+	}
+	text := require.Must(json.Marshal(all))(t)
+	if n := utf8.RuneCount(text); len(all) != 32 || n > 40_000 {
+		t.Errorf("%d tools take %d characters", len(all), n)
+	}
 }
 
 // Every command in docs/tour.md works, and every tool is in it. A daemon serves the commands in
