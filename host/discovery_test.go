@@ -148,7 +148,7 @@ func TestDiscoveryAlso(t *testing.T) {
 	if a, b := foundBy(t, s, "grab it"), foundBy(t, s, "intranet"); len(a) != 1 || len(b) != 1 {
 		t.Errorf("it finds %v and %v", a, b)
 	}
-	require.NoError(t, h.SetOverrides(map[string]host.Override{"net.get": {Also: []string{"wiki"}}}))
+	require.NoError(t, h.Reconfigure(host.WithOverrides(map[string]host.Override{"net.get": {Also: []string{"wiki"}}})))
 	if a, b := foundBy(t, s, "grab it"), foundBy(t, s, "wiki"); len(a) != 0 || len(b) != 1 {
 		t.Errorf("after a change it finds %v and %v", a, b)
 	}

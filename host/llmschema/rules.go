@@ -208,7 +208,7 @@ func refAlone(r *rewrite) error {
 			return
 		}
 		if s.Drop("anyOf") {
-			r.lose("the forms beside a reference")
+			r.lose("the forms next to a reference")
 		}
 		s.Rename("$ref", "anyOf")
 		s.Set("anyOf", []any{jsontree.Of("$ref", ref)})

@@ -12,11 +12,11 @@ import (
 
 const proposeDescription = `Proposes to replace text in a file. The approver is shown the description and a unified diff; once approved, the change is applied in one step.
 
-It is applied only if the file still contains original exactly as given, including spaces and line breaks, and exactly once. original may be the whole file or a part of it; if it is empty, the file must be missing or empty. Otherwise the proposal is stale: nothing is changed, and the error says where original occurs, or which lines are most similar. Changes that others make to the file meanwhile are not lost.`
+The file must still contain original exactly as given, including spaces and line breaks, and exactly once; if original is empty, the file must be missing or empty. Otherwise nothing is changed, and the error says where original occurs, or which lines are most similar. Changes that others make to the file meanwhile are not lost.`
 
 type proposeIn struct {
-	Path        string `json:"path" jsonschema:"the file to change, relative to the workspace root"`
-	Original    string `json:"original" jsonschema:"the text to replace, exactly as it is in the file, where it must occur once; empty for a new file"`
+	Path        string `json:"path" jsonschema:"the file to change, relative to the workspace"`
+	Original    string `json:"original" jsonschema:"the text to replace, a part of the file or all of it; empty for a new file"`
 	Modified    string `json:"modified" jsonschema:"the text to put in its place"`
 	Description string `json:"description" jsonschema:"the purpose of the change, for the approver"`
 }

@@ -9,15 +9,13 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-const readBufferDescription = `Reads lines of a text file, numbered, from start to end, both included and counted from 1.
+const readBufferDescription = `Reads lines of a text file, numbered, from start to end, both included.
 
-Without start it reads from the first line, without end to the last, but at most 1,000 lines and 50,000 characters; if there are more, "[... truncated ...]" says at which line to go on. An end after the last line means the last line; a start after it is an error, which says how many lines there are. A line longer than 2,000 characters is cut off.
-
-buffer is the path of a file; the default is the file that this session last read, searched or wrote.`
+At most 1,000 lines and 50,000 characters are returned; if there are more, "[... truncated ...]" says at which line to go on. A start after the last line is an error, which says how many lines there are. A line is cut off after 2,000 characters.`
 
 type readBufferIn struct {
-	Buffer string `json:"buffer,omitempty" jsonschema:"the file, relative to the workspace root; default: the file last read, searched or written in this session"`
-	Start  int    `json:"start,omitempty" jsonschema:"the first line to read, from 1; default 1"`
+	Buffer string `json:"buffer,omitempty" jsonschema:"the file, relative to the workspace; default: the one last read, searched or written in this session"`
+	Start  int    `json:"start,omitempty" jsonschema:"the first line to read, from 1"`
 	End    int    `json:"end,omitempty" jsonschema:"the last line to read; default: the last of the file"`
 }
 

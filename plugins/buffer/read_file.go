@@ -14,9 +14,7 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-const readFileDescription = `Reads a text file of the workspace.
-
-Returns the first 5,000 characters; if there are more, a line with "[... truncated ...]" follows, and read_buffer reads any part of the file by line numbers. A binary file (one with a NUL byte at its start) is refused; other bytes that are not UTF-8 are shown as U+FFFD.
+const readFileDescription = `Reads the first 5,000 characters of a text file of the workspace; if there are more, a line with "[... truncated ...]" follows, and read_buffer reads any part of the file by line numbers. A binary file (with a NUL byte at its start) is refused; other bytes that are not UTF-8 are shown as U+FFFD.
 
 The file becomes the session's buffer, which read_buffer and search_in_buffer use by default.`
 
@@ -24,7 +22,7 @@ The file becomes the session's buffer, which read_buffer and search_in_buffer us
 const maxCharacters = 5000
 
 type readFileIn struct {
-	Path string `json:"path" jsonschema:"the file to read, relative to the workspace root"`
+	Path string `json:"path" jsonschema:"the file to read, relative to the workspace"`
 }
 
 func (b *buffers) readFileTool() tool.Tool {

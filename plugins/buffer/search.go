@@ -17,9 +17,7 @@ import (
 
 const searchDescription = `Searches a text file and returns line, column and text of each match, in order. Lines and columns count from 1, columns in characters.
 
-The pattern is plain text, case included; with regex it is a regular expression in RE2's syntax, such as (?i)todo. A match lies within one line, and matches do not overlap. At most 1,000 matches are returned, and truncated says that there are more; with all_matches false only the first is returned. Only the first MiB of a line is searched.
-
-buffer is the path of a file; the default is the file that this session last read, searched or wrote.`
+A match lies within one line, and matches do not overlap. At most 1,000 are returned. Only the first MiB of a line is searched.`
 
 // Bounds of what a search returns.
 const (
@@ -28,10 +26,10 @@ const (
 )
 
 type searchIn struct {
-	Pattern    string `json:"pattern" jsonschema:"what to search for, within one line"`
-	Buffer     string `json:"buffer,omitempty" jsonschema:"the file, relative to the workspace root; default: the file last read, searched or written in this session"`
-	Regex      bool   `json:"regex,omitempty" jsonschema:"whether the pattern is a regular expression; default false: plain text"`
-	AllMatches *bool  `json:"all_matches,omitempty" jsonschema:"whether to return all matches and not only the first; default true"`
+	Pattern    string `json:"pattern" jsonschema:"plain text, case included, or a regular expression"`
+	Buffer     string `json:"buffer,omitempty" jsonschema:"the file, relative to the workspace; default: the one last read, searched or written in this session"`
+	Regex      bool   `json:"regex,omitempty" jsonschema:"the pattern is a regular expression in RE2's syntax, such as (?i)todo"`
+	AllMatches *bool  `json:"all_matches,omitempty" jsonschema:"return all matches and not only the first"`
 }
 
 type searchOut struct {

@@ -11,14 +11,14 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-const writeDescription = `Writes a whole text file of the workspace, replacing an existing one, and returns how many bytes were written.
+const writeDescription = `Writes a whole text file of the workspace, replacing an existing one. To change a part of a file, use propose_file_edit.
 
-The write is atomic: after a crash the file is either the old one or the new, and if the write fails the old file is unchanged. Missing directories are made. An existing file keeps its permissions. A directory, a symbolic link, a special file or a read-only file is refused.
+The write is atomic: if it fails, the old file is unchanged. Missing directories are made. An existing file keeps its permissions. A directory, a symbolic link, a special or a read-only file is refused.
 
-The file becomes the session's buffer. To change a part of a file, use propose_file_edit.`
+The file becomes the session's buffer.`
 
 type writeIn struct {
-	Path    string `json:"path" jsonschema:"the file to write, relative to the workspace root"`
+	Path    string `json:"path" jsonschema:"the file to write, relative to the workspace"`
 	Content string `json:"content" jsonschema:"the whole new content"`
 }
 

@@ -15,7 +15,7 @@ import (
 
 const checkDescription = `Compiles packages of the workspace with their tests, runs go vet on them, and returns what is wrong as FILE:LINE:COLUMN, from the workspace's root.
 
-Use it after an edit instead of go build and go vet. Nothing is run, linked or written into the workspace. A problem is returned once, what does not compile first; the compiler stops after ten in a package. Packages that need one that does not compile are listed as not checked.`
+Use it after an edit instead of go build and go vet. Nothing is run, linked or written into the workspace. What does not compile comes first; the compiler stops after ten problems in a package.`
 
 // Bounds of limit, in problems.
 const (
@@ -25,10 +25,10 @@ const (
 
 type checkIn struct {
 	Package string   `json:"package,omitempty" `
-	Tests   *bool    `json:"tests,omitempty" jsonschema:"whether to include test files; default: true"`
-	Tags    []string `json:"tags,omitempty" jsonschema:"build tags to set, such as integration; default: none"`
-	GOOS    string   `json:"goos,omitempty" jsonschema:"check for another system, such as windows or darwin/arm64; default: this one"`
-	Limit   int      `json:"limit,omitempty" jsonschema:"how many problems are returned at most"`
+	Tests   *bool    `json:"tests,omitempty" jsonschema:"include test files"`
+	Tags    []string `json:"tags,omitempty" jsonschema:"build tags, such as integration"`
+	GOOS    string   `json:"goos,omitempty" jsonschema:"check for another system, such as windows or darwin/arm64"`
+	Limit   int      `json:"limit,omitempty" jsonschema:"the most problems to return"`
 }
 
 // checked is the result of check_package.

@@ -11,9 +11,9 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-const compileDescription = `Type-checks and vets Go in the scope of a package of the workspace, unexported names included, without running it.
+const compileDescription = `Type-checks and vets Go in the scope of a package of the workspace, unexported names included, without running it. It takes what eval_form takes.
 
-It takes what eval_form takes. Errors, and warnings of go vet, have line and column in the form. Declarations at the beginning of a form that compiles are kept for the session, in that package.`
+Errors, and warnings of go vet, have line and column in the form. Declarations at the beginning of a form that compiles are kept for the session, in that package.`
 
 // compilation is the result of compile_form.
 type compilation struct {

@@ -17,9 +17,9 @@ import (
 
 const evalDescription = `Evaluates Go with the real toolchain in the scope of a package of the workspace, unexported names included.
 
-An expression returns its values and types. Statements run; if the last is an expression, its values are returned. Declarations (func, type, var, const, import) at the beginning of a form last for the session, in that package: declaring a name again replaces it, one of the package itself too (its file is unchanged), and a declaration that would break earlier ones is refused. reset forgets declarations. Each form is a program of its own: variables start again from their initializers, and x := 1 is gone after its form. Packages of the standard library are imported automatically.
+An expression returns its values and types. Statements run; if the last is an expression, its values are returned. Declarations (func, type, var, const, import) at the beginning of a form last for the session, in that package: declaring a name again replaces it, one of the package itself too (its file is unchanged), and a declaration that would break earlier ones is refused. Each form is a program of its own: variables start again from their initializers, and x := 1 is gone after its form.
 
-Each program has limits on time, memory, processes and output, and an empty standard input. When it ends, everything it started ends too. On Linux it can start no programs, use no network, and write to its temporary directory (os.TempDir) alone, unless the operator lets it; elsewhere a note says that it is not confined.`
+Programs have limits on time, memory, processes and output, and an empty standard input. When one ends, everything it started ends too. On Linux it can start no programs, use no network, and write to os.TempDir() alone, unless the operator lets it; elsewhere a note says that it is not confined.`
 
 // evaluation is the result of eval_form.
 type evaluation struct {

@@ -313,12 +313,12 @@ func TestDefinitions(t *testing.T) {
 		safety     tool.Safety
 		categories []string
 	}{
-		{"check_package", tool.Cautious, []string{"execution", "testing"}},
+		{"check_package", tool.Cautious, []string{"checks"}},
 		{"compile_form", tool.Cautious, []string{"execution"}},
 		{"eval_form", tool.Cautious, []string{"execution"}},
 		{"get_last_error", tool.Safe, []string{"execution", "debugging"}},
 		{"get_repl_history", tool.Safe, []string{"execution"}},
-		{"run_tests", tool.Cautious, []string{"execution", "testing"}},
+		{"run_tests", tool.Cautious, []string{"checks"}},
 	}
 	if len(defs) != len(want) {
 		t.Fatalf("%d tools", len(defs))

@@ -12,7 +12,7 @@ import (
 const historyDescription = `Returns the session's last forms of eval_form and compile_form with their results, newest last.`
 
 type historyIn struct {
-	Limit int `json:"limit,omitempty" jsonschema:"how many of the newest forms; default: 10, at most 50"`
+	Limit int `json:"limit,omitempty" jsonschema:"how many of the newest forms"`
 }
 
 type history struct {

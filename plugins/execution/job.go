@@ -16,9 +16,9 @@ import (
 
 // formIn is the input of a tool that takes a form.
 type formIn struct {
-	Form    string   `json:"form" jsonschema:"Go: an expression, statements, declarations, or declarations followed by statements; packages of the standard library need no import; may be empty with reset"`
-	Package string   `json:"package,omitempty" jsonschema:"the package to evaluate in: an import path, a directory relative to the workspace (./host), a package name, or scratch for an empty package; default: the package at the workspace root, else scratch"`
-	Reset   []string `json:"reset,omitempty" jsonschema:"names that the session has declared in the package and that are forgotten before the form is evaluated; * forgets all"`
+	Form    string   `json:"form" jsonschema:"an expression, statements, declarations, or declarations followed by statements; the standard library needs no import; may be empty with reset"`
+	Package string   `json:"package,omitempty" jsonschema:"import path, directory (./host) or package name to evaluate in, or scratch for an empty package; default: the package at the root, else scratch"`
+	Reset   []string `json:"reset,omitempty" jsonschema:"names that the session has declared in the package, to forget before the form; * forgets all"`
 }
 
 // callTimeout is how long a call may take: with a cold build cache, the go command

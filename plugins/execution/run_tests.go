@@ -21,9 +21,9 @@ import (
 
 const testsDescription = `Runs Go tests of the workspace: a package, a pattern of packages, or a test by name.
 
-Returns counts, and for each failure its position from the workspace's root, what it said, and, if it crashed or timed out, the stacks of the workspace's goroutines. What does not compile is told apart. Output of tests that pass is left out unless verbose is true. With test, only packages that declare it are compiled.
+Returns counts, and for each failure its position, what it said, and, if it crashed or timed out, the stacks of the workspace's goroutines. With test, only packages that declare it are compiled.
 
-Tests run under limits on time, memory, processes and the size of files, with an empty standard input; what they start ends with them. Results are cached as by go test; count: 1 runs them again.`
+Tests run under limits on time, memory, processes and the size of files, with an empty standard input; what they start ends with them. Results are cached as by go test.`
 
 const (
 	defaultTestTime = 2 * time.Minute
@@ -35,12 +35,12 @@ const (
 
 type testsIn struct {
 	Package string        `json:"package,omitempty"`
-	Test    string        `json:"test,omitempty" jsonschema:"the name of a test, example, fuzz test or benchmark, subtests as TestX/name; or a regular expression as for go test -run. Default: all tests"`
+	Test    string        `json:"test,omitempty" jsonschema:"a test, example, fuzz test or benchmark by name, subtests as TestX/name, or a regular expression as for go test -run; default: all tests"`
 	Race    bool          `json:"race,omitempty" jsonschema:"run with the race detector"`
 	Short   bool          `json:"short,omitempty" jsonschema:"tell tests to skip what takes long, as go test -short"`
-	Count   int           `json:"count,omitempty" jsonschema:"run each test so many times; 1 ignores cached results"`
+	Count   int           `json:"count,omitempty" jsonschema:"run each test so often; 1 ignores cached results"`
 	Timeout tool.Duration `json:"timeout,omitempty" jsonschema:"how long the tests of one package may take, such as 30s"`
-	Tags    []string      `json:"tags,omitempty" jsonschema:"build tags to set, such as integration; default: none"`
+	Tags    []string      `json:"tags,omitempty" jsonschema:"build tags, such as integration"`
 	Verbose bool          `json:"verbose,omitempty" jsonschema:"return the output of tests that pass, too"`
 }
 

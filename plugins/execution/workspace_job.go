@@ -12,8 +12,8 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-const packagesHelp = "a directory (./host), a directory with all below it (./host/...), a Go file, an import path or " +
-	"a package name; default: ./..., every package of the workspace's module"
+const packagesHelp = "a directory (./host), one with those below (./host/...), a Go file, an import path or " +
+	"a package name; default: ./..., all of the workspace's module"
 
 // workTimeout is how long a tool that compiles or tests packages may take.
 const workTimeout = 10 * time.Minute
@@ -24,7 +24,7 @@ const answerReserve = 5 * time.Second
 // workOptions returns the options of a tool that works on packages.
 func workOptions(title string) []pluginsdk.Option {
 	return []pluginsdk.Option{
-		pluginsdk.Title(title), pluginsdk.Cautious(), pluginsdk.Categories("execution", "testing"),
+		pluginsdk.Title(title), pluginsdk.Cautious(), pluginsdk.Categories("checks"),
 		pluginsdk.Permission(tool.Exec), pluginsdk.Timeout(workTimeout),
 		pluginsdk.Argument("package", `{"maxLength": 512}`),
 		pluginsdk.Argument("tags", `{"maxItems": 16, "items": {"type": "string", "maxLength": 64, "pattern": "^[A-Za-z0-9_.]+$"}}`),

@@ -11,12 +11,10 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-const deleteDescription = `Deletes a file, a symbolic link or an empty directory of the workspace, for good.
-
-Of a symbolic link only the link is deleted. A directory with something in it, a special file or a read-only file is refused: delete what is in a directory first, one by one.`
+const deleteDescription = `Deletes a file, a symbolic link (not its target) or an empty directory of the workspace, for good. A special or read-only file is refused, and so is a directory with something in it: delete that first, one by one.`
 
 type deleteIn struct {
-	Path string `json:"path" jsonschema:"what to delete, relative to the workspace root"`
+	Path string `json:"path" jsonschema:"what to delete, relative to the workspace"`
 }
 
 type deleteOut struct {

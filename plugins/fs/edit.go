@@ -14,25 +14,23 @@ import (
 
 const editDescription = `Replaces text in a file of the workspace, in one step.
 
-original must occur in the file exactly as given, including spaces and line breaks, and exactly once; with replace_all, every occurrence is replaced. If it does not, nothing is changed, and the error says where it occurs, or which lines are most similar. For several changes of one file give edits instead, which are made one after the other: all of them or none. Changes that others make to the file meanwhile are not lost, and a file whose lines all end in CRLF keeps that. Apart from that, the file is written as fs.write does it.
-
-Returns the path, the size of the whole file in bytes, and how many occurrences were replaced.`
+original must occur exactly as given, including spaces and line breaks, and exactly once; with replace_all, every occurrence is replaced. If it does not, nothing is changed, and the error says where it occurs, or which lines are most similar. For several changes of one file give edits, which are made in turn: all of them or none. Changes that others make to the file meanwhile are not lost, and a file whose lines all end in CRLF keeps that. The file is written as by fs.write.`
 
 // maxEdits bounds edits, in elements.
 const maxEdits = 100
 
 type editIn struct {
-	Path       string    `json:"path" jsonschema:"the file to change, relative to the workspace root"`
+	Path       string    `json:"path" jsonschema:"the file to change, relative to the workspace"`
 	Original   *string   `json:"original,omitempty" jsonschema:"the text to replace, exactly as it is in the file"`
 	Modified   *string   `json:"modified,omitempty" jsonschema:"the text to put in its place"`
-	ReplaceAll bool      `json:"replace_all,omitempty" jsonschema:"whether to replace every occurrence of original; default false: it must occur exactly once"`
-	Edits      []oneEdit `json:"edits,omitempty" jsonschema:"several changes, in place of original and modified; each is made to what those before it have made of the file"`
+	ReplaceAll bool      `json:"replace_all,omitempty" jsonschema:"replace every occurrence"`
+	Edits      []oneEdit `json:"edits,omitempty" jsonschema:"several changes, in place of original and modified; each is made to what those before it have left"`
 }
 
 type oneEdit struct {
-	Original   string `json:"original" jsonschema:"the text to replace, exactly as it is in the file"`
-	Modified   string `json:"modified" jsonschema:"the text to put in its place"`
-	ReplaceAll bool   `json:"replace_all,omitempty" jsonschema:"whether to replace every occurrence of original; default false: it must occur exactly once"`
+	Original   string `json:"original"`
+	Modified   string `json:"modified"`
+	ReplaceAll bool   `json:"replace_all,omitempty"`
 }
 
 type editOut struct {

@@ -13,15 +13,11 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-const listDescription = `Lists a directory of the workspace, sorted by path.
+const listDescription = `Lists a directory of the workspace, sorted by path: path, name, kind (file, dir, symlink or other), size in bytes and time of last change of each entry. Symbolic links are not followed.
 
-Each entry has its path (relative to the workspace root), name, kind (file, dir, symlink or other), size in bytes (0 for all but files) and time of last change. With recursive, the contents of subdirectories are listed too. Symbolic links are listed, not followed.
+What .gitignore or .git/info/exclude ignores is left out, and so is .git; ignored lists it too, apart from what is in .git. The directory given as path is listed in any case.
 
-Files ignored by .gitignore or .git/info/exclude are left out, and so is .git; ignored lists them too. The directory given as path is listed even if it is ignored itself. The contents of .git are listed only with .git as the path.
-
-glob selects entries by name, as in *.go; if it has a slash, by path from the workspace root, as in src/**/*.go. It supports *, ?, ** for any number of directories, [a-z] and {a,b}.
-
-truncated says that there were more entries than limit; unreadable has the directories that could not be read. A name that is not UTF-8 is shown with \xNN for its bytes and marked with not_utf8; no tool can open it.`
+A name that is not UTF-8 is shown with \xNN for its bytes and marked with not_utf8; no tool can open it.`
 
 // Bounds of limit, in entries.
 const (
@@ -30,11 +26,11 @@ const (
 )
 
 type listIn struct {
-	Path      string `json:"path,omitempty" jsonschema:"the directory to list, relative to the workspace root; default: the root itself"`
-	Recursive bool   `json:"recursive,omitempty" jsonschema:"whether to list subdirectories too; default false"`
-	Glob      string `json:"glob,omitempty" jsonschema:"a pattern such as *.go or src/**/*.{c,h} that the name must match, or the path if the pattern has a slash; default: everything"`
-	Limit     int    `json:"limit,omitempty" jsonschema:"the most entries to return; default 1000"`
-	Ignored   bool   `json:"ignored,omitempty" jsonschema:"whether to list files that .gitignore ignores too; default false"`
+	Path      string `json:"path,omitempty" jsonschema:"the directory to list, relative to the workspace"`
+	Recursive bool   `json:"recursive,omitempty" jsonschema:"list subdirectories too"`
+	Glob      string `json:"glob,omitempty" jsonschema:"a pattern such as *.go that the name must match, or, with a slash, the path, as in src/**/*.{c,h}; it has *, ?, ** for any number of directories, [a-z] and {a,b}"`
+	Limit     int    `json:"limit,omitempty" jsonschema:"the most entries to return"`
+	Ignored   bool   `json:"ignored,omitempty" jsonschema:"list what .gitignore ignores too"`
 }
 
 type listOut struct {

@@ -9,12 +9,10 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-const mkdirDescription = `Makes a directory in the workspace, and those above it that are missing. A directory that exists already is fine.
-
-fs.write and fs.move make the directories that they need; this is for one that is to stay empty.`
+const mkdirDescription = `Makes a directory in the workspace, and those above it that are missing; one that exists is fine. Needed only for a directory that stays empty: fs.write and fs.move make those that they need.`
 
 type mkdirIn struct {
-	Path string `json:"path" jsonschema:"the directory to make, relative to the workspace root"`
+	Path string `json:"path" jsonschema:"the directory to make, relative to the workspace"`
 }
 
 type mkdirOut struct {

@@ -12,11 +12,11 @@ import (
 
 const moveDescription = `Moves or renames a file, a directory or a symbolic link within the workspace.
 
-What exists at the new path is never replaced: delete it first. Missing directories above the new path are made. A special file, or a read-only one, is refused. Links, imports and the like that name the old path stay as they are.`
+What exists at the new path is never replaced: delete it first. Missing directories above the new path are made. A special or read-only file is refused. Links, imports and the like that name the old path stay as they are.`
 
 type moveIn struct {
-	Path string `json:"path" jsonschema:"what to move, relative to the workspace root"`
-	To   string `json:"to" jsonschema:"its new path, relative to the workspace root, with its new name"`
+	Path string `json:"path" jsonschema:"what to move, relative to the workspace"`
+	To   string `json:"to" jsonschema:"its new path, relative to the workspace, with its new name"`
 }
 
 type moveOut struct {

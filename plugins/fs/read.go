@@ -17,21 +17,19 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-const readDescription = `Reads a file of the workspace and returns its content.
+const readDescription = `Reads a file of the workspace. What is valid UTF-8 without NUL is returned as text, exactly as it is in the file, all else as a binary resource with a MIME type. A part at or after the end is empty text.
 
-A part that is valid UTF-8 without NUL is returned as text, exactly as it is in the file. Anything else is returned as a binary resource with a file URI and a MIME type. An empty file, or a part at or after the end, is empty text.
+Without limit it returns at most 2,000 lines or 64 KiB; if there is more, a second text, "[... truncated ...]", says at which offset to go on. offset and limit are in bytes; the parts at 0, limit, 2*limit and so on make up the whole file.
 
-Without limit it returns at most 2,000 lines or 64 KiB; if there is more, a second text, "[... truncated ...]", says at which offset to go on. limit asks for up to 32 MiB; offset and limit are in bytes. Parts of text never split a character: it belongs to the part in which it starts, so that the parts at 0, limit, 2*limit and so on make up the whole file.
-
-With start_line or end_line it returns these lines of a text file, each after its number: at most 1,000 lines and 50,000 characters; if there are more, "[... truncated ...]" says at which line to go on. Line endings and a byte order mark are left out.`
+With start_line or end_line it returns these lines, each after its number, without line endings: at most 1,000 lines and 50,000 characters; if there are more, "[... truncated ...]" says at which line to go on.`
 
 type readIn struct {
-	Path   string `json:"path" jsonschema:"the file to read, relative to the workspace root"`
-	Offset int64  `json:"offset,omitempty" jsonschema:"the byte to start at; default 0"`
-	Limit  int64  `json:"limit,omitempty" jsonschema:"how many bytes to return; default: 2,000 lines or 64 KiB. Text may be up to 3 bytes longer, to complete its last character"`
+	Path   string `json:"path" jsonschema:"the file to read, relative to the workspace"`
+	Offset int64  `json:"offset,omitempty" jsonschema:"the byte to start at"`
+	Limit  int64  `json:"limit,omitempty" jsonschema:"how many bytes to return; text may be up to 3 bytes longer, to complete its last character"`
 
-	StartLine int `json:"start_line,omitempty" jsonschema:"the first line to return, from 1, if lines are wanted; default: the first"`
-	EndLine   int `json:"end_line,omitempty" jsonschema:"the last line to return, if lines are wanted; default: the last of the file"`
+	StartLine int `json:"start_line,omitempty" jsonschema:"the first line to return, from 1"`
+	EndLine   int `json:"end_line,omitempty" jsonschema:"the last line to return; default: the last of the file"`
 }
 
 func readTool(current *workspace.Current) tool.Tool {

@@ -12,13 +12,11 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-const searchDescription = `Searches the files of the workspace for a regular expression (RE2's syntax), line by line, and returns the matching lines, sorted by path.
+const searchDescription = `Searches the files of the workspace, line by line, and returns the matching lines, sorted by path.
 
-It skips what ripgrep skips: files ignored by .gitignore, .ignore, .rgignore and .git/info/exclude, hidden files and directories, symbolic links, and binary files (those with a NUL byte, unless they are UTF-16 with a byte order mark). ignored and hidden search these too, except for .git. A file given as path is always searched.
+It skips what ripgrep skips: files ignored by .gitignore, .ignore, .rgignore and .git/info/exclude, hidden files and directories, symbolic links, and binary files (with a NUL byte, unless they are UTF-16 with a byte order mark). ignored and hidden search these too, except for .git. A file given as path is always searched.
 
-glob selects files by name, as in *.go; if it has a slash, by path from the workspace root, as in src/**/*.go.
-
-Each line has its number; a matching line also has the column, in characters from 1, of its first match. Long lines are shown in part. truncated says that there was more than limit or than 1 MiB of text.`
+Each line has its number, a matching one also the column of its first match, in characters from 1. Long lines are shown in part. At most 1 MiB of text is returned.`
 
 // Bounds of a search.
 const (
@@ -29,15 +27,15 @@ const (
 )
 
 type searchIn struct {
-	Pattern    string `json:"pattern" jsonschema:"what to search for: a regular expression, within one line"`
-	Path       string `json:"path,omitempty" jsonschema:"the directory or file to search, relative to the workspace root; default: the root itself"`
-	Glob       string `json:"glob,omitempty" jsonschema:"a pattern such as *.go or src/**/*.{c,h} that the file's name must match, or its path if the pattern has a slash; default: all files"`
-	Literal    bool   `json:"literal,omitempty" jsonschema:"whether the pattern is plain text; default false"`
-	IgnoreCase bool   `json:"ignore_case,omitempty" jsonschema:"whether to ignore case; default false"`
-	Context    int    `json:"context,omitempty" jsonschema:"how many lines to show before and after each match; default 0"`
-	Limit      int    `json:"limit,omitempty" jsonschema:"the most matching lines to return; default 200"`
-	Hidden     bool   `json:"hidden,omitempty" jsonschema:"whether to search hidden files and directories, whose names start with a dot; default false"`
-	Ignored    bool   `json:"ignored,omitempty" jsonschema:"whether to search files that .gitignore and the like ignore; default false"`
+	Pattern    string `json:"pattern" jsonschema:"a regular expression (RE2's syntax), matched within one line"`
+	Path       string `json:"path,omitempty" jsonschema:"the directory or file to search, relative to the workspace"`
+	Glob       string `json:"glob,omitempty" jsonschema:"a pattern such as *.go that the file's name must match, or, with a slash, its path, as in src/**/*.{c,h}"`
+	Literal    bool   `json:"literal,omitempty" jsonschema:"the pattern is plain text"`
+	IgnoreCase bool   `json:"ignore_case,omitempty" jsonschema:"ignore case"`
+	Context    int    `json:"context,omitempty" jsonschema:"lines to show before and after each match"`
+	Limit      int    `json:"limit,omitempty" jsonschema:"the most matching lines to return"`
+	Hidden     bool   `json:"hidden,omitempty" jsonschema:"search files and directories whose names start with a dot, too"`
+	Ignored    bool   `json:"ignored,omitempty" jsonschema:"search files that .gitignore and the like ignore, too"`
 }
 
 type searchOut struct {

@@ -12,12 +12,10 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-const statDescription = `Describes what is at a path of the workspace: kind (file, dir, symlink or other), size in bytes (0 for all but files), time of last change, permission bits, and the target of a symbolic link.
-
-A symbolic link itself is described, not its target, and nothing is opened. If the path does not exist, the error names similar ones.`
+const statDescription = `Describes what is at a path of the workspace, without opening it: kind (file, dir, symlink or other), size in bytes, time of last change, permission bits, and the target of a symbolic link, which is not followed. If the path does not exist, the error names similar ones.`
 
 type statIn struct {
-	Path string `json:"path" jsonschema:"what to describe, relative to the workspace root"`
+	Path string `json:"path" jsonschema:"what to describe, relative to the workspace"`
 }
 
 type statOut struct {

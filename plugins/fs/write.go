@@ -11,14 +11,12 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-const writeDescription = `Writes a whole text file of the workspace, replacing an existing one.
+const writeDescription = `Writes a whole text file of the workspace, replacing an existing one. To change a part of a file, use fs.edit.
 
-The write is atomic: readers see either the old content or the new, and if it fails the old file is unchanged. Missing directories are made. An existing file keeps its permissions. A directory, a symbolic link, a special file or a read-only file is refused.
-
-Returns the path, the number of bytes written, and whether the file is new.`
+The write is atomic: if it fails, the old file is unchanged. Missing directories are made. An existing file keeps its permissions. A directory, a symbolic link, a special or a read-only file is refused.`
 
 type writeIn struct {
-	Path    string `json:"path" jsonschema:"the file to write, relative to the workspace root"`
+	Path    string `json:"path" jsonschema:"the file to write, relative to the workspace"`
 	Content string `json:"content" jsonschema:"the whole new content"`
 }
 

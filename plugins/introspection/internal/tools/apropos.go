@@ -15,8 +15,8 @@ import (
 )
 
 type aproposIn struct {
-	Pattern string `json:"pattern" jsonschema:"regular expression, or part of a name, matched against Name and Type.Member; case matters only after (?-i); a plain http.Client is matched with the package's name"`
-	Package string `json:"package,omitempty" jsonschema:"search this package only, its unexported names too: an import path, a directory relative to the workspace (./host) or a package name; default: the workspace, the packages that it imports and the standard library"`
+	Pattern string `json:"pattern" jsonschema:"part of a name, or a regular expression, for Name and Type.Member; case matters only after (?-i); http.Client is matched with the package's name"`
+	Package string `json:"package,omitempty" jsonschema:"search this package only, its unexported names too: import path, directory (./host) or package name; default: the workspace, what it imports and the standard library"`
 	tests
 	page
 	build
@@ -47,7 +47,7 @@ func aproposSearch(w *check.Workspace) tool.Tool {
 	return define(w, "apropos_search",
 		"Finds Go symbols by a part of their name or a regular expression, each with kind, package, position and "+
 			"one line of documentation, most relevant first. Use it when you do not know a symbol's exact name or "+
-			"package; describe_symbol tells more about a symbol that you know.",
+			"package.",
 		apropos, append(pageArguments(maxLimit), pluginsdk.Title("Find Go symbols by name"),
 			pluginsdk.Categories("introspection"), testsArgument(), pluginsdk.Argument("pattern", nameLimit),
 			pluginsdk.Argument("package", nameLimit), pluginsdk.Argument("limit", `{"default": 50}`))...)

@@ -12,8 +12,8 @@ import (
 )
 
 type arglistIn struct {
-	Function string `json:"function" jsonschema:"Name, pkg.Name, Type.Method or pkg.Type.Method; pkg is a package's name, import path or the end of its path, as in fmt.Fprintf or net/http.Client.Do"`
-	Package  string `json:"package,omitempty" jsonschema:"where to look: an import path, a directory relative to the workspace (./host) or a package name; default: the package that function names, else the workspace's packages"`
+	Function string `json:"function" jsonschema:"Name, pkg.Name, Type.Method or pkg.Type.Method; pkg is a name, an import path or the end of one, as in fmt.Fprintf or net/http.Client.Do"`
+	Package  string `json:"package,omitempty" jsonschema:"import path, directory (./host) or package name; default: what function names, else the workspace"`
 	build
 }
 
@@ -51,7 +51,7 @@ type parameter struct {
 func functionArglist(w *check.Workspace) tool.Tool {
 	return define(w, "function_arglist",
 		"Shows how to call a Go function or method: type parameters with constraints, receiver, parameters and "+
-			"results, each with name and type. Use it before writing a call; describe_symbol returns documentation too.",
+			"results, with name and type. Use it before writing a call.",
 		findArglist, pluginsdk.Title("Show a Go function's parameters"), pluginsdk.Categories("introspection"),
 		pluginsdk.Argument("function", nameLimit), pluginsdk.Argument("package", nameLimit))
 }

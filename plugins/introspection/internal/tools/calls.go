@@ -11,8 +11,8 @@ import (
 )
 
 type callsIn struct {
-	Function string `json:"function" jsonschema:"Name, pkg.Name, Type.Method or pkg.Type.Method of a function, a method or an interface's method; pkg is a package's name, import path or the end of its path"`
-	Package  string `json:"package,omitempty" jsonschema:"where to look: an import path, a directory relative to the workspace (./host) or a package name; default: the package that function names, else the workspace's packages"`
+	Function string `json:"function" jsonschema:"Name, pkg.Name, Type.Method or pkg.Type.Method, also of an interface's method; pkg is a name, an import path or the end of one"`
+	Package  string `json:"package,omitempty" jsonschema:"import path, directory (./host) or package name; default: what function names, else the workspace"`
 	within
 }
 
@@ -38,11 +38,10 @@ type called struct {
 
 func whoCalls(w *check.Workspace) tool.Tool {
 	return define(w, "who_calls",
-		"Lists the calls of a Go function or method in the workspace, including test files, each with its position, "+
-			"the function that it is in, and its line. For a method it includes calls through interfaces, with the "+
-			"interface's method in via: those of every interface that a type with the method satisfies. "+
-			"Does not find calls in dependencies, by reflection, or of a function's value; "+
-			"where the value is used is listed separately.",
+		"Lists the calls of a Go function or method in the workspace, tests included, each with its position, "+
+			"the function that it is in, and its line. For a method it includes calls through every interface that a "+
+			"type with the method satisfies, with the interface's method in via. Uses as a value are listed "+
+			"separately; calls of that value, by reflection and in dependencies are not found.",
 		findCalls, append(withinArguments(), pluginsdk.Title("Who calls a Go function"),
 			pluginsdk.Categories("introspection", "xref"), pluginsdk.Argument("function", nameLimit),
 			pluginsdk.Argument("package", nameLimit))...)

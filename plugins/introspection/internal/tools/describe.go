@@ -13,8 +13,8 @@ import (
 )
 
 type describeIn struct {
-	Symbol  string `json:"symbol" jsonschema:"Name, pkg.Name, Type.Method, Type.field or pkg.Type.Method; pkg is a package's name, import path or the end of its path, as in fmt.Println or net/http.Client.Do"`
-	Package string `json:"package,omitempty" jsonschema:"where to look: an import path, a directory relative to the workspace (./host) or a package name; default: the package that symbol names, else the workspace's packages"`
+	Symbol  string `json:"symbol" jsonschema:"Name, pkg.Name, Type.Method, Type.field or pkg.Type.Method; pkg is a name, an import path or the end of one, as in fmt.Println or net/http.Client.Do"`
+	Package string `json:"package,omitempty" jsonschema:"import path, directory (./host) or package name; default: what symbol names, else the workspace"`
 	page
 	build
 }
@@ -44,10 +44,9 @@ const maxDoc = 16 << 10
 
 func describeSymbol(w *check.Workspace) tool.Tool {
 	return define(w, "describe_symbol",
-		"Describes a Go symbol as the compiler sees it: kind, full signature, type, documentation, position and "+
-			"constant value; for a type also its method set, size and alignment. "+
-			"Works for the workspace with its test files, its dependencies and the standard library. "+
-			"show_source returns the source.",
+		"Describes a Go symbol as the compiler sees it: kind, signature, type, documentation, position and "+
+			"constant value; of a type also method set, size and alignment. Works for the workspace with its tests, "+
+			"its dependencies and the standard library.",
 		describe, append(pageArguments(maxLimit), pluginsdk.Title("Describe a Go symbol"),
 			pluginsdk.Categories("introspection"), pluginsdk.Argument("symbol", nameLimit),
 			pluginsdk.Argument("package", nameLimit))...)

@@ -16,8 +16,8 @@ import (
 )
 
 type hierarchyIn struct {
-	Class   string `json:"class" jsonschema:"a type: Name or pkg.Name; pkg is a package's name, import path or the end of its path, as in io.Reader or net/http.Handler; error is the predeclared one"`
-	Package string `json:"package,omitempty" jsonschema:"where to look: an import path, a directory relative to the workspace (./host) or a package name; default: the package that class names, else the workspace's packages"`
+	Class   string `json:"class" jsonschema:"a type: Name or pkg.Name; pkg is a name, an import path or the end of one, as in io.Reader or net/http.Handler; error is the predeclared one"`
+	Package string `json:"package,omitempty" jsonschema:"import path, directory (./host) or package name; default: what class names, else the workspace"`
 	tests
 	page
 	build
@@ -62,9 +62,8 @@ const maxEmbedded = 200
 
 func classHierarchy(w *check.Workspace) tool.Tool {
 	return define(w, "class_hierarchy",
-		"Shows how a Go type is related to others: what it embeds, which interfaces it (or a pointer to it) satisfies, "+
-			"which types embed it, and for an interface which types implement it. "+
-			"Use it before changing a type or an interface, or to find implementations.",
+		"Shows how a Go type is related to others: what it embeds, which interfaces it (or a pointer to it) "+
+			"satisfies, which types embed it, and of an interface which types implement it.",
 		findHierarchy, append(pageArguments(maxLimit), pluginsdk.Title("Show a Go type's relatives"),
 			pluginsdk.Categories("introspection", "clos"), testsArgument(), pluginsdk.Argument("class", nameLimit),
 			pluginsdk.Argument("package", nameLimit))...)

@@ -9,8 +9,8 @@ import (
 
 // build is the part of an input that says which files build constraints leave out.
 type build struct {
-	GOOS string   `json:"goos,omitempty" jsonschema:"look at the files for another system, such as windows or darwin/arm64; default: this one"`
-	Tags []string `json:"tags,omitempty" jsonschema:"build tags to set, such as integration; default: none"`
+	GOOS string   `json:"goos,omitempty" jsonschema:"for another system, such as windows or darwin/arm64"`
+	Tags []string `json:"tags,omitempty" jsonschema:"build tags, such as integration"`
 }
 
 func (b build) platform() (check.Platform, error) { return check.ParsePlatform(b.GOOS, b.Tags) }
@@ -24,8 +24,8 @@ func buildArguments() []pluginsdk.Option {
 
 // page is the part of an input that says which part of a long answer is wanted.
 type page struct {
-	Limit  int `json:"limit,omitempty" jsonschema:"list at most so many entries; default: as many as fit into the answer"`
-	Offset int `json:"offset,omitempty" jsonschema:"skip so many entries: next_offset of the answer before"`
+	Limit  int `json:"limit,omitempty" jsonschema:"at most so many entries; default: as many as fit"`
+	Offset int `json:"offset,omitempty" jsonschema:"next_offset of the answer before"`
 }
 
 func pageArguments(maxLimit int) []pluginsdk.Option {
@@ -37,7 +37,7 @@ func pageArguments(maxLimit int) []pluginsdk.Option {
 
 // tests is the part of an input that leaves out what test files declare or use.
 type tests struct {
-	Tests *bool `json:"tests,omitempty" jsonschema:"include test files; default: true"`
+	Tests *bool `json:"tests,omitempty" jsonschema:"include test files"`
 }
 
 func (t tests) included() bool { return t.Tests == nil || *t.Tests }

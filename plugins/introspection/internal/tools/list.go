@@ -15,10 +15,10 @@ import (
 )
 
 type listIn struct {
-	Package         string `json:"package" jsonschema:"an import path, a directory relative to the workspace (./host) or a package name"`
-	IncludeInternal bool   `json:"include_internal,omitempty" jsonschema:"list unexported symbols too; default: false"`
-	Fields          bool   `json:"fields,omitempty" jsonschema:"list the fields of structs too; default: false"`
-	Tests           bool   `json:"tests,omitempty" jsonschema:"list what the test files of the package declare too; default: false"`
+	Package         string `json:"package" jsonschema:"import path, directory (./host) or package name"`
+	IncludeInternal bool   `json:"include_internal,omitempty" jsonschema:"list unexported symbols too"`
+	Fields          bool   `json:"fields,omitempty" jsonschema:"list the fields of structs too"`
+	Tests           bool   `json:"tests,omitempty" jsonschema:"list what the package's test files declare too"`
 	page
 	build
 }
@@ -53,9 +53,8 @@ func listPackageSymbols(w *check.Workspace) tool.Tool {
 		pluginsdk.Argument("include_internal", `{"default": false}`), pluginsdk.Argument("fields", `{"default": false}`),
 		pluginsdk.Argument("tests", `{"default": false}`))
 	return define(w, "list_package_symbols",
-		"Lists what a Go package declares, as Go declarations grouped into constants, variables, functions and types with "+
-			"their methods, each with one line of documentation. A large package is listed in parts. "+
-			"Works for the workspace, its dependencies and the standard library.",
+		"Lists what a Go package of the workspace, its dependencies or the standard library declares, as Go "+
+			"declarations in groups, each with one line of documentation. A large package is listed in parts.",
 		list, options...)
 }
 

@@ -13,9 +13,9 @@ import (
 )
 
 type macroexpandIn struct {
-	Form    string `json:"form" jsonschema:"a Go expression such as Map(items, name), not a statement; it is type-checked, never run"`
-	Full    bool   `json:"full,omitempty" jsonschema:"replace constant expressions by their values too; default: false"`
-	Package string `json:"package,omitempty" jsonschema:"the package that the form stands in, whose unexported names and imports it sees: an import path, a directory relative to the workspace (./host) or a package name; default: the one package of the workspace that has the form's names"`
+	Form    string `json:"form" jsonschema:"an expression such as Map(items, name), not a statement"`
+	Full    bool   `json:"full,omitempty" jsonschema:"replace constant expressions by their values too"`
+	Package string `json:"package,omitempty" jsonschema:"whose unexported names and imports the form sees: import path, directory (./host) or package name; default: the one package of the workspace that has the form's names"`
 	build
 }
 
@@ -38,10 +38,9 @@ type importing struct {
 func macroexpandForm(w *check.Workspace) tool.Tool {
 	running := make(chan struct{}, maxForms)
 	return define(w, "macroexpand_form",
-		"Writes out what a Go expression leaves unsaid: inferred type arguments, promoted selectors in full, implicit "+
-			"conversions of constants and to interfaces, implicit & and *. The bodies of function literals stay as "+
-			"they are. Use it to see what code means to the compiler. The form is type-checked in a package, never run; "+
-			"eval_form runs code.",
+		"Writes out what a Go expression leaves unsaid: inferred type arguments, promoted selectors in full, "+
+			"implicit conversions of constants and to interfaces, implicit & and *; bodies of function literals stay "+
+			"as they are. The form is type-checked in a package, never run: eval_form runs code.",
 		func(ctx context.Context, w *check.Workspace, in macroexpandIn) (expansion, error) {
 			return macroexpand(ctx, w, in, running)
 		},

@@ -22,8 +22,8 @@ import (
 )
 
 type outlineIn struct {
-	File string `json:"file" jsonschema:"path relative to the workspace, such as host/host.go, or import path and file of another package, such as net/http/client.go"`
-	Uses bool   `json:"uses,omitempty" jsonschema:"also list what the file uses of the other files of its package, and of other packages; default: false"`
+	File string `json:"file" jsonschema:"path in the workspace, such as host/host.go, or import path and file, such as net/http/client.go"`
+	Uses bool   `json:"uses,omitempty" jsonschema:"list what the file uses of other files and packages, too"`
 	page
 	build
 }
@@ -43,11 +43,11 @@ type outline struct {
 
 func outlineFile(w *check.Workspace) tool.Tool {
 	return define(w, "outline_file",
-		"Lists what a Go file declares, with line numbers, signatures and one line of documentation each, and if asked "+
-			"for what it uses of other files. Works for files that build constraints leave out, for tests, dependencies "+
-			"and the standard library. show_source returns the code.",
+		"Lists what a Go file declares, with line numbers, signatures and one line of documentation. Works for "+
+			"files that build constraints leave out, for tests, dependencies and the standard library. show_source "+
+			"returns the code.",
 		newOutline, append(pageArguments(maxLimit), pluginsdk.Title("Outline a Go file"),
-			pluginsdk.Categories("introspection"), pluginsdk.Argument("file", nameLimit),
+			pluginsdk.Categories("code"), pluginsdk.Argument("file", nameLimit),
 			pluginsdk.Argument("uses", `{"default": false}`))...)
 }
 

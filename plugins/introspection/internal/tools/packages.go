@@ -12,7 +12,7 @@ import (
 )
 
 type packagesIn struct {
-	Scope string `json:"scope,omitempty" jsonschema:"list these only: a directory relative to the workspace with those below (./host/...), or a part of import paths with those below (example.com/m/host/...); default: the whole workspace"`
+	Scope string `json:"scope,omitempty" jsonschema:"list these only: a directory with those below (./host/...), or import paths (example.com/m/host/...)"`
 	page
 	build
 }
@@ -40,11 +40,11 @@ type listedPackage struct {
 
 func listPackages(w *check.Workspace) tool.Tool {
 	return define(w, "list_packages",
-		"Lists the modules and packages of the workspace, each package with one line of documentation, its files and what "+
-			"it imports of the workspace. Use it first in code that you do not know; list_package_symbols lists what a "+
-			"package declares.",
+		"Lists the modules and packages of the workspace, each package with one line of documentation, its files "+
+			"and what it imports of the workspace. Use it first in code that you do not know; list_package_symbols "+
+			"goes on.",
 		newPackageList, append(pageArguments(maxLimit), pluginsdk.Title("List the workspace's packages"),
-			pluginsdk.Categories("introspection", "packages"), pluginsdk.Argument("scope", nameLimit))...)
+			pluginsdk.Categories("code"), pluginsdk.Argument("scope", nameLimit))...)
 }
 
 func newPackageList(ctx context.Context, w *check.Workspace, in packagesIn) (packageList, error) {

@@ -11,8 +11,8 @@ import (
 )
 
 type referencesIn struct {
-	Variable string `json:"variable" jsonschema:"Name, pkg.Name, Type.field or pkg.Type.field of a variable, constant, field, type, function or method; pkg is a package's name, import path or the end of its path"`
-	Package  string `json:"package,omitempty" jsonschema:"where to look: an import path, a directory relative to the workspace (./host) or a package name; default: the package that variable names, else the workspace's packages"`
+	Variable string `json:"variable" jsonschema:"Name, pkg.Name, Type.field or pkg.Type.field; pkg is a name, an import path or the end of one"`
+	Package  string `json:"package,omitempty" jsonschema:"import path, directory (./host) or package name; default: what variable names, else the workspace"`
 	within
 }
 
@@ -36,10 +36,10 @@ type referred struct {
 
 func whoReferences(w *check.Workspace) tool.Tool {
 	return define(w, "who_references",
-		"Lists every use of a Go variable, constant, field, type or function in the workspace, including test files, "+
-			"each with its position, its access (read, write, read_write, address, type, call), the function that it is "+
-			"in, and its line. Does not find uses in dependencies, nor fields that a composite literal sets without "+
-			"naming them.",
+		"Lists every use of a Go variable, constant, field, type or function in the workspace, tests included, "+
+			"each with its position, its access (read, write, read_write, address, type, call), the function that it "+
+			"is in, and its line. Does not find uses in dependencies, nor fields that a composite literal sets "+
+			"without naming them.",
 		findReferences, append(withinArguments(), pluginsdk.Title("Who refers to a Go symbol"),
 			pluginsdk.Categories("introspection", "xref"), pluginsdk.Argument("variable", nameLimit),
 			pluginsdk.Argument("package", nameLimit))...)

@@ -12,8 +12,8 @@ import (
 )
 
 type slotsIn struct {
-	Class   string `json:"class" jsonschema:"a struct type: Name or pkg.Name; pkg is a package's name, import path or the end of its path, as in net/http.Client"`
-	Package string `json:"package,omitempty" jsonschema:"where to look: an import path, a directory relative to the workspace (./host) or a package name; default: the package that class names, else the workspace's packages"`
+	Class   string `json:"class" jsonschema:"a struct type: Name or pkg.Name; pkg is a name, an import path or the end of one, as in net/http.Client"`
+	Package string `json:"package,omitempty" jsonschema:"import path, directory (./host) or package name; default: what class names, else the workspace"`
 	page
 	build
 }
@@ -51,9 +51,8 @@ type promotedSlot struct {
 
 func classSlots(w *check.Workspace) tool.Tool {
 	return define(w, "class_slots",
-		"Lists the fields of a Go struct: type, tag, offset, size and documentation of each, and the fields promoted "+
-			"from embedded structs with their origin. Use it to build or read a value of the struct; "+
-			"describe_symbol returns its methods.",
+		"Lists the fields of a Go struct: type, tag, offset, size and documentation, and the fields promoted "+
+			"from embedded structs with their origin. describe_symbol returns its methods.",
 		findSlots, append(pageArguments(maxLimit), pluginsdk.Title("List a Go struct's fields"),
 			pluginsdk.Categories("introspection", "clos"), pluginsdk.Argument("class", nameLimit),
 			pluginsdk.Argument("package", nameLimit))...)

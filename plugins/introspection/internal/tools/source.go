@@ -22,20 +22,20 @@ import (
 
 type sourceIn struct {
 	Symbol   string `json:"symbol,omitempty" jsonschema:"Name, pkg.Name, Type.Method, Type.field or pkg.Type.Method, as in fmt.Println or net/http.Client.Do"`
-	Package  string `json:"package,omitempty" jsonschema:"where to look: an import path, a directory relative to the workspace (./host) or a package name; default: the package that symbol names, else the workspace's packages"`
-	Position string `json:"position,omitempty" jsonschema:"instead of a symbol: a position as other tools return it, host/host.go:12:3 or net/http/client.go:191; the declaration around it is shown"`
-	Limit    int    `json:"limit,omitempty" jsonschema:"show at most so many lines; default: as many as fit into the answer"`
+	Package  string `json:"package,omitempty" jsonschema:"import path, directory (./host) or package name; default: what symbol names, else the workspace"`
+	Position string `json:"position,omitempty" jsonschema:"instead of symbol: show the declaration around a position, as other tools return it: host/host.go:12:3, net/http/client.go:191"`
+	Limit    int    `json:"limit,omitempty" jsonschema:"at most so many lines; default: as many as fit"`
 	Offset   int    `json:"offset,omitempty" jsonschema:"skip so many lines, as the answer before says"`
 	build
 }
 
 func showSource(w *check.Workspace) tool.Tool {
 	return define(w, "show_source",
-		"Shows the source of a Go symbol with its documentation: of a function with its body, of a type, a method, a field, "+
-			"a constant or a variable, in the workspace, its tests, its dependencies or the standard library. "+
-			"The first line has its position. A long declaration is shown in parts.",
+		"Shows the source of a Go symbol with its documentation, of a function with its body, in the workspace, "+
+			"its tests, its dependencies or the standard library. The first line has its position. A long "+
+			"declaration is shown in parts.",
 		findSource, append(pageArguments(100_000), pluginsdk.Title("Show a Go symbol's source"),
-			pluginsdk.Categories("introspection"), pluginsdk.Argument("symbol", nameLimit),
+			pluginsdk.Categories("code"), pluginsdk.Argument("symbol", nameLimit),
 			pluginsdk.Argument("package", nameLimit), pluginsdk.Argument("position", nameLimit))...)
 }
 

@@ -12,7 +12,7 @@ import (
 
 // within is the part of an input that says where uses are searched.
 type within struct {
-	Scope string `json:"scope,omitempty" jsonschema:"search here only: a directory relative to the workspace (./host), one with those below (./host/...), or a package's import path or name; default: the whole workspace"`
+	Scope string `json:"scope,omitempty" jsonschema:"search here only: a directory (./host), one with those below (./host/...), an import path or a package name"`
 	tests
 	page
 	build
