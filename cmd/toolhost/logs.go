@@ -83,7 +83,10 @@ func (c *logsCommand) run(ctx context.Context, names []string) (err error) {
 	var kept []logLine
 	show := c.print
 	if !c.follow {
-		show = func(l logLine) error { kept = append(kept, l); return nil }
+		show = func(l logLine) error {
+			kept = append(kept, l)
+			return ctx.Err()
+		}
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	for _, name := range names {

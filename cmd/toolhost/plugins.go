@@ -92,8 +92,8 @@ func listPlugins(s *session.Session, b session.Backend, kind string) error {
 		all = append(all, listedPlugin{Status: p})
 	}
 	none := noPluginsNote(b)
-	switch {
-	case kind == pluginrun.KindMCP:
+	switch kind {
+	case pluginrun.KindMCP:
 		none = "no MCP servers: name a file with --mcp-config, or add what toolhost plugins import prints to the configuration"
 	default:
 		list.Skipped = append(list.Skipped, b.Skipped()...)

@@ -53,7 +53,7 @@ func (i *install) refs(ctx context.Context, texts []string, check bool) error {
 		case i.s.Flags.JSON:
 			all = append(all, done)
 		case check:
-			i.s.Out.Text(done.Plan.Text())
+			i.s.Out.Text(done.Text())
 		case err == nil:
 			i.s.Out.Text(done.text())
 		}

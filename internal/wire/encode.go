@@ -177,30 +177,30 @@ type block struct {
 func newBlock(c tool.Content) block {
 	switch c := c.(type) {
 	case tool.TextContent:
-		return block{kind: contentText, fields: [5]string{1: c.Text}, extra: string(c.Extra)}
+		return block{kind: contentText, fields: [5]string{1: c.Text}, extra: c.Extra}
 	case tool.ImageContent:
 		return block{
-			kind: contentImage, fields: [5]string{1: view(c.Data), 2: c.MIMEType}, bytes: mediaData, extra: string(c.Extra),
+			kind: contentImage, fields: [5]string{1: view(c.Data), 2: c.MIMEType}, bytes: mediaData, extra: c.Extra,
 		}
 	case tool.AudioContent:
 		return block{
-			kind: contentAudio, fields: [5]string{1: view(c.Data), 2: c.MIMEType}, bytes: mediaData, extra: string(c.Extra),
+			kind: contentAudio, fields: [5]string{1: view(c.Data), 2: c.MIMEType}, bytes: mediaData, extra: c.Extra,
 		}
 	case tool.ResourceContent:
 		if c.Blob != nil {
 			return block{
 				kind: contentResource, fields: [5]string{1: c.URI, 2: c.MIMEType, 4: view(c.Blob)},
-				bytes: resourceBlob, body: resourceBlob, extra: string(c.Extra),
+				bytes: resourceBlob, body: resourceBlob, extra: c.Extra,
 			}
 		}
 		return block{
 			kind: contentResource, fields: [5]string{1: c.URI, 2: c.MIMEType, 3: c.Text},
-			body: resourceText, extra: string(c.Extra),
+			body: resourceText, extra: c.Extra,
 		}
 	case tool.ResourceLink:
 		return block{
 			kind: contentResourceLink, fields: [5]string{1: c.URI, 2: c.Name, 3: c.Description, 4: c.MIMEType},
-			extra: string(c.Extra),
+			extra: c.Extra,
 		}
 	}
 	return block{}

@@ -46,7 +46,7 @@ func (s *Stream) ask(number uint32, b []byte) error {
 	case k.abandoned: // the plugin does not know yet
 		return nil
 	case k.questions == nil:
-		_, err := tool.Ask(context.Background(), q) // which is no one's
+		_, err := tool.Ask(context.Background(), q) // which belongs to no call
 		s.reply(number, encodeAnswer(id, tool.Answer{}, err))
 		return nil
 	}

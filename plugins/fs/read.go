@@ -65,16 +65,16 @@ func read(ctx context.Context, ws *workspace.Workspace, in readIn) (tool.Result,
 	if err != nil {
 		return tool.Result{}, ws.Explain(in.Path, err)
 	}
-	result := tool.Result{}
+	var result tool.Result
 	if text, ok := part.text(); ok {
 		result = tool.Text(text)
-	} else if result, err = resource(in, part.bytes()); err != nil {
-		return tool.Result{}, err
+	} else {
+		result, err = resource(in, part.bytes())
 	}
 	if in.Limit == 0 && part.more {
 		result.Content = append(result.Content, tool.TextContent{Text: part.note(in.Offset)})
 	}
-	return result, nil
+	return result, err
 }
 
 // readLines returns a range of lines.

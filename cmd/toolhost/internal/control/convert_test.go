@@ -8,9 +8,9 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/approval"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/fleet"
-	"github.com/toolhost/toolhost/internal/durable"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/durable"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
 )
