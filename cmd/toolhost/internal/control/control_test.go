@@ -433,7 +433,7 @@ func TestNonsense(t *testing.T) {
 // untilEnd returns what a stream has, with its frames.
 func untilEnd(t *testing.T, conn net.Conn) string {
 	t.Helper()
-	answer := require.Must(http.ReadResponse(bufio.NewReader(conn), nil))(t)
+	answer := require.Must(http.ReadResponse(bufio.NewReader(conn), nil))(t) //nolint:bodyclose // below
 	defer answer.Body.Close() //nolint:errcheck // it was only read
 	return string(require.Must(io.ReadAll(answer.Body))(t))
 }
@@ -444,7 +444,7 @@ func TestNonsenseInAnApproval(t *testing.T) {
 	d := newDaemon(t)
 	conn := d.connect()
 	_, _ = io.WriteString(conn, stream("Call", `{"name": "danger", "approves": true}`))
-	answer := require.Must(http.ReadResponse(bufio.NewReader(conn), nil))(t)
+	answer := require.Must(http.ReadResponse(bufio.NewReader(conn), nil))(t) //nolint:bodyclose // below
 	defer answer.Body.Close() //nolint:errcheck // it was only read
 	next := func() string {
 		head := make([]byte, 5)
