@@ -434,7 +434,7 @@ func TestNonsense(t *testing.T) {
 func untilEnd(t *testing.T, conn net.Conn) string {
 	t.Helper()
 	answer := require.Must(http.ReadResponse(bufio.NewReader(conn), nil))(t) //nolint:bodyclose // below
-	defer answer.Body.Close() //nolint:errcheck // it was only read
+	defer answer.Body.Close()                                                //nolint:errcheck // it was only read
 	return string(require.Must(io.ReadAll(answer.Body))(t))
 }
 
@@ -445,7 +445,7 @@ func TestNonsenseInAnApproval(t *testing.T) {
 	conn := d.connect()
 	_, _ = io.WriteString(conn, stream("Call", `{"name": "danger", "approves": true}`))
 	answer := require.Must(http.ReadResponse(bufio.NewReader(conn), nil))(t) //nolint:bodyclose // below
-	defer answer.Body.Close() //nolint:errcheck // it was only read
+	defer answer.Body.Close()                                                //nolint:errcheck // it was only read
 	next := func() string {
 		head := make([]byte, 5)
 		require.Must(io.ReadFull(answer.Body, head))(t)
