@@ -46,6 +46,9 @@ func exportTools(s *session.Session, format llmschema.Format, tools []host.Tool,
 	if s.Flags.JSON {
 		return s.Out.JSON(offer)
 	}
+	for _, text := range offer.Warnings {
+		s.Warn(&tool.Error{Message: text})
+	}
 	for _, n := range offer.Notes {
 		if len(n.Rewritten) > 0 {
 			s.Notef("tool %s for %s: %s", n.Tool, format, strings.Join(n.Rewritten, "; "))

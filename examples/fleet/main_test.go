@@ -69,7 +69,7 @@ func TestComposeFile(t *testing.T) {
 		s := file.Services[name]
 		line := strings.Join(s.Command, " ")
 		if s.Image == "" || len(s.Volumes) != 3 || !strings.HasPrefix(line, "toolhost ") ||
-			!strings.Contains(line, " serve --nats nats://nats:4222 --name "+name+" ") {
+			!strings.HasSuffix(line, " serve --nats nats://nats:4222 --name "+name) {
 			t.Errorf("%s: %+v", name, s)
 		}
 	}
