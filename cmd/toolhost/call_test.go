@@ -95,7 +95,7 @@ func TestCallLargeAndBinaryFiles(t *testing.T) {
 	w := newWorld(t, "fs")
 	binary := bytes.Repeat([]byte{0, 1, 0xff, 0xfe}, size/4)
 	w.write("binary", string(binary))
-	o := w.run("call", "fs.read", "--arg", "path=binary", "--grant", "fs:read").exits(0)
+	o := w.run("call", "fs.read", "--arg", "path=binary", "--arg", "limit=6000000", "--grant", "fs:read").exits(0)
 	equal(t, "whether the bytes are the same", bytes.Equal([]byte(o.stdout), binary), true)
 	w.run("call", "fs.read", "--arg", "path=binary", "--grant", "fs:read", "--json").exits(0).prints("[resource file:///binary")
 
@@ -103,7 +103,7 @@ func TestCallLargeAndBinaryFiles(t *testing.T) {
 	text := strings.Repeat("0123456\n", size/8)
 	w.runWith(`{"path":"text","content":"`+strings.ReplaceAll(text, "\n", `\n`)+`"}`,
 		"call", "fs.write", "-", "--grant", "fs:write", "--yes").exits(0)
-	o = w.run("call", "fs.read", "--arg", "path=text", "--grant", "fs:read").exits(0)
+	o = w.run("call", "fs.read", "--arg", "path=text", "--arg", "limit=6000000", "--grant", "fs:read").exits(0)
 	equal(t, "whether the text is the same", o.stdout == text, true)
 
 	w.runWith(`{"path":"text","content":"`+strings.Repeat("x", maxArguments)+`"}`,

@@ -138,10 +138,11 @@ func TestSchemaIsWhatProvidersTake(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")
 	const renamed = `the argument "$odd" is called _odd`
+	const lookaround = "tool play.danger for openai: a model is not told a pattern with lookaround"
 	w.run("tools", "--for", "anthropic", "--search", "after a person").exits(0).
 		says("tool play.danger for anthropic: " + renamed).prints(`"_odd": {`)
 	o := w.run("tools", "--for", "openai", "--search", "after a person").exits(0).prints(`"$odd": {`)
-	equal(t, "what is said", o.stderr, "")
+	equal(t, "what is said", o.stderr, "warning: "+lookaround+"\n")
 
 	var offer struct {
 		Tools []map[string]any
@@ -156,12 +157,12 @@ func TestSchemaIsWhatProvidersTake(t *testing.T) {
 		t.Errorf("the offer is %+v", offer)
 	}
 
-	w.run("tools", "show", "play.danger").exits(0).prints("for models:\n  anthropic: " + renamed)
+	w.run("tools", "show", "play.danger").exits(0).prints("for models:\n  openai: a model is not told a pattern with lookaround\n").prints("\n  anthropic: " + renamed)
 	var shown struct {
 		Exports []struct{ Format string }
 	}
 	w.run("tools", "show", "play.danger", "--json").exits(0).json(&shown)
-	if len(shown.Exports) != 1 || shown.Exports[0].Format != "anthropic" {
+	if len(shown.Exports) != 3 || shown.Exports[2].Format != "anthropic" {
 		t.Errorf("the exports are %+v", shown.Exports)
 	}
 

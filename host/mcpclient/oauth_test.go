@@ -130,7 +130,7 @@ func TestLogin(t *testing.T) {
 	s.Access, s.Refresh = "x", "other"
 	s.Unlock()
 	err = tryEcho(t, oauthUpstream(t, s, dir))
-	if err == nil || strings.Contains(err.Error(), secret) || !strings.Contains(err.Error(), "plugins login") {
+	if err == nil || strings.Contains(err.Error(), secret) || !strings.Contains(err.Error(), "authorize the host at srv") {
 		t.Errorf("a refresh that fails: %v", err)
 	}
 	if err := u.Logout(); err != nil {

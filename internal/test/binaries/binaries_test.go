@@ -89,7 +89,7 @@ func TestOneBuilds(t *testing.T) {
 	out, _ := exec.CommandContext(t.Context(), "git", "-C", root, "grep", "-lE", builds, "--", "*_test.go").Output()
 	allowed := map[string]string{
 		"cmd/toolhost/snippets_linux_test.go":                       "what a document shows",
-		"cmd/toolhost/plugin_dev_reattach_test.go":                  "a project that the test writes",
+		"cmd/toolhost/dev_run_reattach_test.go":                     "a project that the test writes",
 		"host/readme_test.go":                                       "what README shows; it names the SDK as a source",
 		"host/first_sdk_test.go":                                    "an archive of the first SDK",
 		"plugins/introspection/internal/tools/gopls_client_test.go": "gopls",

@@ -186,9 +186,8 @@ func (r *callReader) answer(ctx context.Context, q *daemonv1.ToolQuestion) {
 	var question tool.Question
 	convert(&question, q)
 	a, err := r.asker(ctx, question)
-	sent := &pluginv1.Answer{}
-	convert(sent, &a)
-	if sent.Number = q.GetQuestion().GetNumber(); err != nil {
+	sent := &pluginv1.Answer{Number: q.GetQuestion().GetNumber(), Action: string(a.Action), ContentJson: a.Content}
+	if err != nil {
 		sent.Error = &pluginv1.Error{}
 		convert(sent.Error, sentError(err))
 	}
