@@ -18,7 +18,6 @@ import (
 	"github.com/toolhost/toolhost/internal/egress"
 	"github.com/toolhost/toolhost/internal/ident"
 	"github.com/toolhost/toolhost/internal/lazy"
-	"github.com/toolhost/toolhost/internal/lockfile"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/internal/schema"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -314,9 +313,6 @@ func (m Manifest) HasBinary(sha256 string) bool {
 	}
 	return false
 }
-
-// DefinitionsDigest is the digest of the definitions as a lock has it: 64 hexadecimal digits.
-func (m Manifest) DefinitionsDigest() (string, error) { return lockfile.Digest(m.Definitions) }
 
 // MaxSafety is the highest level of harm that a tool declares; a tool that declares none counts
 // as dangerous.

@@ -158,7 +158,7 @@ func (h handler) ListFleetTools(context.Context, *daemonv1.ListFleetToolsRequest
 }
 
 func (h handler) DrainHost(ctx context.Context, r *daemonv1.DrainHostRequest) (*daemonv1.DrainHostResponse, error) {
-	action := map[bool]string{false: "fleet drain", true: "fleet resume"}[r.GetResume()]
+	action := map[bool]string{false: "fleet drain", true: "fleet drain --off"}[r.GetResume()]
 	f, err := h.service.Fleet()
 	if err == nil {
 		err = f.Drain(ctx, r.GetName(), !r.GetResume())
