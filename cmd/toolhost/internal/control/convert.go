@@ -15,8 +15,12 @@ import (
 
 // convert copies from a struct of Go to a message, or back, what they have in common, as the names in
 // their JSON say: both are pointers. A message may end a name with _json, _bytes, or a unit of time.
-// A message in it without a counterpart has fields of the struct itself.
-func convert(to, from any) { convertStruct(reflect.ValueOf(to).Elem(), reflect.ValueOf(from).Elem()) }
+// A message in it without a counterpart has fields of the struct itself. A message that is missing has nothing to copy.
+func convert(to, from any) {
+	if f := reflect.ValueOf(from); !f.IsNil() {
+		convertStruct(reflect.ValueOf(to).Elem(), f.Elem())
+	}
+}
 
 // all converts a list, which is not nil.
 func all[To, From any](list []From) []*To {
