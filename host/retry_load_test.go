@@ -91,7 +91,7 @@ func TestWhatFailsIsTriedAfterPauses(t *testing.T) {
 	mend(t, root)
 	_, err := h.Execute(t.Context(), tool.Call{Name: "versioned.count"})
 	var e *tool.Error
-	if !errors.As(err, &e) || e.Code != tool.CodeUnavailable || e.RetryAfter <= 0 || !strings.Contains(e.OperatorHint, "plugins restart versioned") {
+	if !errors.As(err, &e) || e.Code != tool.CodeUnavailable || e.RetryAfter <= 0 || !strings.Contains(e.OperatorHint, "Host.RestartPlugin") {
 		t.Errorf("in the pause: %#v", err)
 	}
 	if err := h.RestartPlugin(t.Context(), "versioned"); err != nil || version(t, h) != "1" {
