@@ -3,6 +3,7 @@
 package edit
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -55,9 +56,11 @@ func (c Change) Preview(ctx context.Context, ws *workspace.Workspace) (tool.Resu
 // replaceIn returns the content with all replacements, and how many there are.
 func (c Change) replaceIn(old []byte, exists bool) (content []byte, total int, err error) {
 	content = old
+	ends := bytes.Count(old, lf)
+	allCRLF := ends > 0 && ends == bytes.Count(old, crlf)
 	for i, r := range c.Replacements {
 		var n int
-		if content, n, err = r.in(workspace.Show(c.Path), content, exists); err != nil {
+		if content, n, err = r.in(workspace.Show(c.Path), content, exists, allCRLF); err != nil {
 			if refused := (*Refused)(nil); errors.As(err, &refused) && len(c.Replacements) > 1 {
 				err = &Refused{Reason: fmt.Sprintf("edit %d of %d: %s", i+1, len(c.Replacements), refused.Reason)}
 			}

@@ -33,9 +33,9 @@ func refuse(format string, args ...any) error {
 
 // in returns the content with the replacements, and how many there are. Name is the file's,
 // for errors.
-func (r Replacement) in(name string, old []byte, exists bool) ([]byte, int, error) {
+func (r Replacement) in(name string, old []byte, exists, allCRLF bool) ([]byte, int, error) {
 	original, modified := []byte(r.Original), []byte(r.Modified)
-	if n := bytes.Count(old, lf); n > 0 && n == bytes.Count(old, crlf) {
+	if allCRLF {
 		original, modified = inCRLF(original), inCRLF(modified)
 	}
 	switch {

@@ -26,12 +26,12 @@ const attempts = 3
 // Changes by others are not lost: before the new file replaces the old one, the old one
 // is compared with what f was given, and f is called again if it differs. A new file
 // never replaces one that has appeared. Changes of one Workspace are made one after the
-// other, and in one directory, those of all processes that use this package. Another program that replaces the
-// file in the instant between the comparison and the rename is not noticed.
+// other, and in one directory, those of all processes that use this package, if none holds it for long. Another
+// program that replaces the file in the instant between the comparison and the rename is not noticed.
 //
 // # Errors
 //
-// [ErrChanged] if the file has changed at each attempt, [safefile.ErrLocked] if another process keeps the directory; a plain error for a file larger
+// [ErrChanged] if the file has changed at each attempt; a plain error for a file larger
 // than [MaxChange].
 func (w *Workspace) Change(
 	ctx context.Context, given string, f func(old []byte, exists bool) ([]byte, error),
@@ -60,12 +60,8 @@ func (w *Workspace) change(
 	ctx context.Context, given, name string, f func([]byte, bool) ([]byte, error),
 ) (Written, error) {
 	if dir, err := w.openDir(path.Dir(name)); err == nil { // one that is yet to be made has nothing that could be lost
-		unlock, err := w.lock(ctx, given, dir)
+		defer lock(ctx, dir)()
 		_ = dir.Close() // it was only read
-		if err != nil {
-			return Written{}, err
-		}
-		defer unlock()
 	}
 	now, err := w.Snapshot(ctx, given)
 	if err != nil {

@@ -8,9 +8,23 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/toolhost/toolhost/internal/safefile"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
+
+// A process of anyone who can read a directory may hold its lock: changes are made all the same.
+func TestLockThatIsHeld(t *testing.T) {
+	t.Parallel()
+	ws, root, _ := space(t)
+	held := require.Must(os.Open(root))(t)
+	defer func() { _ = held.Close() }()
+	require.NoError(t, safefile.Lock(held, safefile.Exclusive, time.Now()))
+	if _, err := ws.Change(t.Context(), "file", becomes("new")); err != nil || content(t, filepath.Join(root, "file")) != "new" {
+		t.Error(err)
+	}
+}
 
 // Processes change one file, each of them several times at once, and write another: no change is lost, and none fails.
 func TestChangesOfProcesses(t *testing.T) {

@@ -47,11 +47,7 @@ func (w *Workspace) detach(given string, f func(dir *os.Root, info Info) error) 
 	if err := w.checkWritable(given, name, dir); err != nil {
 		return err
 	}
-	unlock, err := w.lock(context.Background(), given, dir)
-	if err != nil {
-		return err
-	}
-	defer unlock()
+	defer lock(context.Background(), dir)()
 	w.commitMu.Lock()
 	defer w.commitMu.Unlock()
 	info, err := dir.Lstat(path.Base(name))

@@ -57,11 +57,7 @@ func (w *Workspace) Write(ctx context.Context, given string, content io.Reader) 
 		return Written{}, err
 	}
 	return w.replace(ctx, given, name, content, func(r *replacement, temp string) error {
-		unlock, err := w.lock(ctx, given, r.dir)
-		if err != nil {
-			return err
-		}
-		defer unlock()
+		defer lock(ctx, r.dir)()
 		w.commitMu.Lock()
 		defer w.commitMu.Unlock()
 		return r.dir.Rename(temp, r.name)

@@ -62,8 +62,8 @@ func (s *Snapshot) moduleOf(place string) string {
 			inner = s.Root.Join(other)
 		}
 	}
-	if inner != "" || place == "" || s.Graph.Nodes[place] != nil {
-		return inner
+	if host, _, _ := strings.Cut(place, "/"); inner != "" || !strings.Contains(host, ".") || s.Graph.Nodes[place] != nil {
+		return inner // such as a package of the standard library
 	}
 	for _, other := range s.others {
 		content, err := os.ReadFile(s.Root.Join(other, "go.mod"))
