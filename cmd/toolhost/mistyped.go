@@ -18,7 +18,8 @@ var foreign = map[string]string{
 	"ps": "toolhost plugins", "run": "toolhost call", "exec": "toolhost call", "schema": "toolhost tools --for PROVIDER",
 	"mcp": "toolhost plugins --kind mcp", "logout": "toolhost plugins login NAME --forget", "login": "toolhost plugins login NAME",
 	"inspect": "toolhost tools show NAME, toolhost plugins show NAME", "describe": "toolhost tools show NAME, toolhost plugins show NAME",
-	"get": "toolhost tools, toolhost plugins, toolhost jobs", "validate": "toolhost config check", "plan": "toolhost plugins install --check", "outdated": "toolhost plugins upgrade --check",
+	"get": "toolhost tools, toolhost plugins, toolhost jobs", "validate": "toolhost config check",
+	"plan": "toolhost plugins install --check", "outdated": "toolhost plugins upgrade --check",
 	"events": "toolhost logs --events", "cancel": "toolhost jobs cancel ID", "init": "toolhost config init, toolhost dev new NAME",
 	"plugin": "toolhost plugins, and for authors toolhost dev",
 }
@@ -26,7 +27,8 @@ var foreign = map[string]string{
 // drastic are the commands that stop, delete, approve or refuse something. They are proposed to none who mistyped
 // a word.
 var drastic = []string{
-	"stop", "end", "revoke", "remove", "disable", "cancel", "approve", "deny", "drain", "rollback", "trust", "enable", "upgrade", "restart", "reload",
+	"stop", "end", "revoke", "remove", "disable", "cancel", "approve", "deny", "drain",
+	"rollback", "trust", "enable", "upgrade", "restart", "reload",
 }
 
 // noSuchCommand returns the error for a word that is not a subcommand, with what may have been meant.

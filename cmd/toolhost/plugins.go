@@ -101,7 +101,9 @@ func listPlugins(s *session.Session, b session.Backend, kind string) error {
 	if s.Flags.JSON && len(all) == 0 && none != "" {
 		s.Err.Printf("%s\n", none)
 	}
-	err := printed[listedPlugin]{all: all, json: list, none: none, columns: "NAME|KIND|STATE|PID|VERSION|TOOLS|START|REASON", row: pluginRow}.print(s)
+	err := printed[listedPlugin]{
+		all: all, json: list, none: none, columns: "NAME|KIND|STATE|PID|VERSION|TOOLS|START|REASON", row: pluginRow,
+	}.print(s)
 	if s.Flags.JSON || len(list.Skipped) == 0 {
 		return err
 	}

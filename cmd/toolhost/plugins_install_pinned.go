@@ -52,7 +52,8 @@ type syncReport struct {
 func (i *install) sync(ctx context.Context, mirror string, check bool) error {
 	lock := i.lock.pinned()
 	if lock == nil {
-		return exit.Usage("there is no lock to go by: "+sanitize.Text(i.lock.rules.File), "toolhost plugins install REF makes one; with lock: off there is none")
+		return exit.Usage("there is no lock to go by: "+sanitize.Text(i.lock.rules.File),
+			"toolhost plugins install REF makes one; with lock: off there is none")
 	}
 	i.lock.keep = true
 	report := syncReport{Lock: i.lock.rules.File, Plugins: []syncStep{}, Others: []string{}}
@@ -166,7 +167,8 @@ func (i *install) pinnedRef(name, source, mirror string) (pluginsource.Ref, erro
 		return at, err
 	}
 	if at.Kind != pluginsource.Directory && at.Kind != pluginsource.WebIndex {
-		return at, exit.Usage(sanitize.Text(mirror)+" is not a mirror", "name a directory that toolhost plugins install --download wrote, or its URL with / at its end")
+		return at, exit.Usage(sanitize.Text(mirror)+" is not a mirror",
+			"name a directory that toolhost plugins install --download wrote, or its URL with / at its end")
 	}
 	at.Plugin, at.Digest = name, sum
 	return at, nil

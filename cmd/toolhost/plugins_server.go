@@ -48,7 +48,8 @@ func serverOf(set *servers.Set, p plugin.Status) (out server) {
 	}
 	of := named.Server
 	out = server{
-		Transport: named.Transport(), From: named.From, Command: of.Command, Args: of.Args.Shown(), Dir: of.Dir, EnvFile: of.EnvFile, URL: of.URL.Shown(),
+		Transport: named.Transport(), From: named.From, Command: of.Command, Args: of.Args.Shown(),
+		Dir: of.Dir, EnvFile: of.EnvFile, URL: of.URL.Shown(),
 	}
 	for _, v := range of.Env {
 		out.Env = append(out.Env, v.Name)
@@ -67,7 +68,8 @@ func (v server) fields() []output.Field {
 	}
 	return []output.Field{
 		{Name: "from", Value: v.From}, {Name: "transport", Value: v.Transport}, {Name: "reached by", Value: reached}, {Name: "cwd", Value: v.Dir},
-		{Name: "environment", Value: strings.Join(v.Env, ", ")}, {Name: "env file", Value: v.EnvFile}, {Name: "headers", Value: strings.Join(v.Headers, ", ")},
+		{Name: "environment", Value: strings.Join(v.Env, ", ")}, {Name: "env file", Value: v.EnvFile},
+		{Name: "headers", Value: strings.Join(v.Headers, ", ")},
 	}
 }
 

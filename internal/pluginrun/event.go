@@ -22,7 +22,9 @@ func (s *supervisor) tell(e plugin.Event, what, why string, args ...any) {
 }
 
 func (s *supervisor) tellConsequence(then consequence) {
-	what := map[plugin.Event]string{plugin.EventBackoff: "plugin waits for its next start", plugin.EventQuarantined: "plugin is quarantined"}[then.event]
+	what := map[plugin.Event]string{
+		plugin.EventBackoff: "plugin waits for its next start", plugin.EventQuarantined: "plugin is quarantined",
+	}[then.event]
 	if what != "" {
 		wait := then.wait.Round(100 * time.Millisecond)
 		s.tell(then.event, what, fmt.Sprintf("it failed %d times in a row and is tried again in %v", then.after, wait))

@@ -31,7 +31,8 @@ func (p *process) exceeded(exit *plugin.ExitError) string {
 	p.mu.Lock()
 	killed := exit.Signal == "SIGKILL" && !p.killed // by the kernel, as far as is known
 	p.mu.Unlock()
-	noMemory := strings.HasPrefix(why, "fatal error: ") && (strings.Contains(why, "out of memory") || strings.Contains(why, "cannot allocate memory"))
+	noMemory := strings.HasPrefix(why, "fatal error: ") &&
+		(strings.Contains(why, "out of memory") || strings.Contains(why, "cannot allocate memory"))
 	switch {
 	case exit.Code == 0:
 	case limits.Memory > 0 && (killed && group.Memory > 0 || noMemory):

@@ -164,7 +164,8 @@ func (s *Stream) Execute(ctx context.Context, call tool.Call) (tool.Result, erro
 	if until, ok := ctx.Deadline(); ok {
 		at, req.timeout = until, max(time.Until(until), 1)
 	}
-	report, text := callctx.Get[func(tool.Progress)](caller, callctx.Progress{}), newDeltas(callctx.Get[func(tool.Delta)](caller, callctx.Deltas{}))
+	report := callctx.Get[func(tool.Progress)](caller, callctx.Progress{})
+	text := newDeltas(callctx.Get[func(tool.Delta)](caller, callctx.Deltas{}))
 	var asked *questions
 	if ask := callctx.Get[tool.Asker](caller, callctx.Ask{}); ask != nil && s.hooks.Asks {
 		asked = newQuestions(ctx, ask)

@@ -104,7 +104,9 @@ func do[Answer, Request any](ctx context.Context, c *Client, procedure string, r
 }
 
 // stream sends a request that is answered with a stream.
-func stream[Event, Request any](ctx context.Context, c *Client, procedure string, r *Request) (*connect.ServerStreamForClient[Event], error) {
+func stream[Event, Request any](
+	ctx context.Context, c *Client, procedure string, r *Request,
+) (*connect.ServerStreamForClient[Event], error) {
 	return clientOf[Event, Request](c, procedure).CallServerStream(ctx, connect.NewRequest(r))
 }
 

@@ -57,10 +57,11 @@ func (c *Client) lost(call Call, err error) error {
 
 // run sends the call and reads what happens in it.
 func (c *Client) run(ctx context.Context, call Call, a policy.Approver) (Answer, error) {
+	asker, show := callctx.Get[tool.Asker](ctx, callctx.Ask{}), callctx.Get[func(tool.Delta)](ctx, callctx.Deltas{})
 	request := &daemonv1.CallRequest{
 		Name: valid(call.Name), Arguments: valid(string(call.Arguments)), Session: call.Session, On: call.On, Yes: call.Yes,
 		IdempotencyKey: valid(call.IdempotencyKey), Detach: call.Detach,
-		Approves: a != nil, Answers: callctx.Get[tool.Asker](ctx, callctx.Ask{}) != nil, Deltas: callctx.Get[func(tool.Delta)](ctx, callctx.Deltas{}) != nil,
+		Approves: a != nil, Answers: asker != nil, Deltas: show != nil,
 	}
 	for _, g := range call.Grants {
 		request.Grants = append(request.Grants, string(g))
@@ -68,7 +69,7 @@ func (c *Client) run(ctx context.Context, call Call, a policy.Approver) (Answer,
 	if call.Timeout > 0 {
 		request.TimeoutMs = max(call.Timeout.Milliseconds(), 1)
 	}
-	r := &callReader{client: c, approver: a, asker: callctx.Get[tool.Asker](ctx, callctx.Ask{}), show: callctx.Get[func(tool.Delta)](ctx, callctx.Deltas{}), told: call.Told, begun: make(chan struct{})}
+	r := &callReader{client: c, approver: a, asker: asker, show: show, told: call.Told, begun: make(chan struct{})}
 	// The connection outlives ctx for a moment: the daemon reports the outcome.
 	wire, hangUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer hangUp()
@@ -117,7 +118,8 @@ func (r *callReader) cancel(wire context.Context, hangUp context.CancelFunc) {
 	case <-ctx.Done():
 		return
 	}
-	if _, err := ask[daemonv1.CancelCallResponse](ctx, r.client, daemonv1.DaemonCancelCallProcedure, &daemonv1.CancelCallRequest{Id: r.id}); err == nil {
+	request := &daemonv1.CancelCallRequest{Id: r.id}
+	if _, err := ask[daemonv1.CancelCallResponse](ctx, r.client, daemonv1.DaemonCancelCallProcedure, request); err == nil {
 		<-ctx.Done() // the reader ends it
 	}
 }
@@ -175,7 +177,8 @@ func (r *callReader) approve(ctx context.Context, q *daemonv1.ApprovalRequest) {
 	}
 	verdict, _ := d.Verdict.MarshalText() // which cannot fail
 	sent := &daemonv1.Decision{Verdict: string(verdict), Reason: valid(d.Reason), Arguments: valid(string(d.Arguments))}
-	_, _ = ask[daemonv1.DecideCallResponse](ctx, r.client, daemonv1.DaemonDecideCallProcedure, &daemonv1.DecideCallRequest{Id: r.id, Decision: sent})
+	decided := &daemonv1.DecideCallRequest{Id: r.id, Decision: sent}
+	_, _ = ask[daemonv1.DecideCallResponse](ctx, r.client, daemonv1.DaemonDecideCallProcedure, decided)
 }
 
 // answer asks the asker and sends the answer. If it cannot be sent, the daemon is gone or the
@@ -191,5 +194,6 @@ func (r *callReader) answer(ctx context.Context, q *daemonv1.ToolQuestion) {
 		sent.Error = &pluginv1.Error{}
 		convert(sent.Error, sentError(err))
 	}
-	_, _ = ask[daemonv1.AnswerCallResponse](ctx, r.client, daemonv1.DaemonAnswerCallProcedure, &daemonv1.AnswerCallRequest{Id: r.id, Answer: sent})
+	request := &daemonv1.AnswerCallRequest{Id: r.id, Answer: sent}
+	_, _ = ask[daemonv1.AnswerCallResponse](ctx, r.client, daemonv1.DaemonAnswerCallProcedure, request)
 }

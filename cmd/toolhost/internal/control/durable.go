@@ -98,6 +98,7 @@ func (c *Client) waitLost(id string, err error) error {
 //
 // Those of [Client.DurableCall].
 func (c *Client) CancelDurable(ctx context.Context, id string) error {
-	_, err := do[daemonv1.CancelDurableCallResponse](ctx, c, daemonv1.DaemonCancelDurableCallProcedure, &daemonv1.CancelDurableCallRequest{Id: id})
+	request := &daemonv1.CancelDurableCallRequest{Id: id}
+	_, err := do[daemonv1.CancelDurableCallResponse](ctx, c, daemonv1.DaemonCancelDurableCallProcedure, request)
 	return err
 }

@@ -62,6 +62,7 @@ func (c *Client) DrainHost(ctx context.Context, name string, on, wait bool) erro
 	if name == "" { // it would stand for the daemon's own
 		return tool.Errorf(tool.CodeInvalidArguments, "the host has no name")
 	}
-	_, err := do[daemonv1.DrainHostResponse](ctx, c, daemonv1.DaemonDrainHostProcedure, &daemonv1.DrainHostRequest{Name: name, Resume: !on, Wait: wait})
+	request := &daemonv1.DrainHostRequest{Name: name, Resume: !on, Wait: wait}
+	_, err := do[daemonv1.DrainHostResponse](ctx, c, daemonv1.DaemonDrainHostProcedure, request)
 	return err
 }
