@@ -34,7 +34,7 @@ import (
 // Values are those of the field's type: texts as they stand, lists between commas or as JSON,
 // all else as JSON. The tags for numbers and texts hold for each element of a list or map.
 // [Argument] adds what has no tag. Defaults are filled in also in structs below, in lists and in
-// maps, but not in [CallFrom]; a struct that is absent is filled in if its fields are all optional.
+// maps, but not in [tool.CallFrom]; a struct that is absent is filled in if its fields are all optional.
 //
 // Out determines the result:
 //

@@ -12,7 +12,7 @@
 //	}
 //	return h.Close(ctx)
 //
-// [Open] returns a [File], the [Sink] on disk. [Search] and [Follow] read it, [Verify] checks it.
+// [Open] returns a [File], the [Sink] on disk. [Search] reads and follows it, [Verify] checks it.
 //
 // # The file
 //

@@ -69,8 +69,7 @@ type Config struct {
 	Questions Questions
 	// Safety returns the level that the operator accepted for a tool, by the name that the
 	// server gives it; [tool.Unset]: none was, and the tool counts as dangerous and as not
-	// idempotent. Nil: none was for any. What the server says of itself decides nothing; see
-	// [Proposed].
+	// idempotent. Nil: none was for any. What the server says of itself decides nothing.
 	Safety func(toolName string) tool.Safety
 }
 

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// idleChecks is how often a run is checked in each [Config.IdleTimeout]. One that was not
+// idleChecks is how often a run is checked in each [plugin.Settings.IdleTimeout]. One that was not
 // used at so many checks in a row is idle. That costs a call less than reading the clock:
 // a call leaves a mark, if there is none.
 const idleChecks = 4

@@ -159,7 +159,7 @@ func (p *Plugin) Tools(ctx context.Context) ([]tool.Tool, error) {
 // # Errors
 //
 // Those of [wire.Client.Execute]; [tool.CodeUnavailable] if the plugin does not start;
-// [tool.CodeCrashed], with an [*ExitError] as cause and the end of standard error as
+// [tool.CodeCrashed], with an [*plugin.ExitError] as cause and the end of standard error as
 // Detail, if its process ended during the call.
 func (p *Plugin) Execute(ctx context.Context, call tool.Call) (tool.Result, error) {
 	return p.execute(ctx, call, nil, (*instance).execute)
