@@ -328,7 +328,7 @@ func TestAcceptNeedsRefuses(t *testing.T) {
 	t.Parallel()
 	dir, path := t.TempDir(), t.TempDir()
 	plugintest.Deploy(t, dir, "versioned", "1"+needsA)
-	h := newHost(t, host.WithState(path))
+	h := newHost(t, host.WithState(path), host.WithRollback(false)) // which would write while the test does
 	require.Must(h.Load(t.Context(), dir))(t)
 	require.Must(h.Attach(t.Context(), "attached", require.Must(tool.NewSet())(t)))(t)
 	for name, c := range map[string]struct {

@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/toolhost/toolhost/internal/test/require"
 )
@@ -13,16 +15,26 @@ import (
 // A server that writes more than answers need is slowed down.
 func TestStdioIsPaced(t *testing.T) {
 	t.Parallel()
-	p := talker(io.Discard)
-	s := newStdio(p.output.limit)
-	zero := require.Must(os.Open("/dev/zero"))(t)
-	defer func() { _ = zero.Close() }()
-	s.out = zero
-	for read := 0; p.output.limit.String() == ""; read += 1 << 20 {
-		if n, err := s.Read(make([]byte, 1<<20)); n != 1<<20 || err != nil || read > 100*stdioBurst {
-			t.Fatalf("%d bytes are read, and it is not slowed down: %v", read, err)
+	synctest.Test(t, func(t *testing.T) {
+		p := talker(io.Discard)
+		s := newStdio(p.output.limit)
+		zero := require.Must(os.Open("/dev/zero"))(t)
+		defer func() { _ = zero.Close() }()
+		s.out = zero
+		begun, chunk := time.Now(), make([]byte, 1<<20)
+		for range stdioBurst >> 20 {
+			require.Must(io.ReadFull(s, chunk))(t)
 		}
-	}
+		if over, took := p.output.limit.String(), time.Since(begun); over != "" || took != 0 {
+			t.Errorf("an answer of %d bytes took %s: %s", stdioBurst, took, over)
+		}
+		for range stdioRate >> 20 {
+			require.Must(io.ReadFull(s, chunk))(t)
+		}
+		if over, took := p.output.limit.String(), time.Since(begun); over == "" || took != time.Second {
+			t.Errorf("%d bytes more took %s: %q", stdioRate, took, over)
+		}
+	})
 }
 
 // What a server does not read is kept up to a bound, and what it reads in the end is whole.
