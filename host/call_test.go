@@ -15,6 +15,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/fixture"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/tooltest"
@@ -24,7 +25,7 @@ func TestHostIsAProvider(t *testing.T) {
 	t.Parallel()
 	tooltest.Run(t, func(t *testing.T) tool.Provider {
 		h := newHost(t)
-		for _, f := range tooltest.Fixture() {
+		for _, f := range fixture.Tools() {
 			require.NoError(t, h.Register(f))
 		}
 		return h
@@ -36,7 +37,7 @@ func TestNestedHostIsAProvider(t *testing.T) {
 	t.Parallel()
 	tooltest.Run(t, func(t *testing.T) tool.Provider {
 		inner, outer := newHost(t), newHost(t)
-		for _, f := range tooltest.Fixture() {
+		for _, f := range fixture.Tools() {
 			require.NoError(t, inner.Register(f))
 		}
 		require.Must(outer.Attach(t.Context(), "inner", inner))(t)

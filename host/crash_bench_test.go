@@ -9,10 +9,10 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/fixture"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/tooltest"
 )
 
 func loaded(b *testing.B, mode plugintest.Mode) *host.Host {
@@ -69,7 +69,7 @@ func BenchmarkCancel(b *testing.B) {
 		n++
 		key := fmt.Sprint("bench-", n)
 		waited := func(field string) {
-			want := tool.Call{Name: tooltest.WaitedTool, Arguments: fmt.Appendf(nil, `{"key":%q,%q:1}`, key, field)}
+			want := tool.Call{Name: fixture.WaitedTool, Arguments: fmt.Appendf(nil, `{"key":%q,%q:1}`, key, field)}
 			for {
 				out := h.Call(b.Context(), want)
 				if !out.Success {
@@ -84,7 +84,7 @@ func BenchmarkCancel(b *testing.B) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			_, _ = h.Execute(ctx, tool.Call{Name: tooltest.WaitTool, Arguments: fmt.Appendf(nil, `{"key":%q}`, key)})
+			_, _ = h.Execute(ctx, tool.Call{Name: fixture.WaitTool, Arguments: fmt.Appendf(nil, `{"key":%q}`, key)})
 		}()
 		waited("began")
 		begin := time.Now()

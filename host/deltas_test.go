@@ -11,10 +11,10 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/callctx"
+	"github.com/toolhost/toolhost/internal/fixture"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/tooltest"
 )
 
 // viewed is what a caller was shown of calls: the text so far, and before each reset.
@@ -40,19 +40,19 @@ func TestDeltasAddUp(t *testing.T) {
 	t.Parallel()
 	dir := plugintest.Dir(t, plugintest.Fixture)
 	own, inner, outer := newHost(t), newHost(t), newHost(t)
-	for _, f := range tooltest.Fixture() {
+	for _, f := range fixture.Tools() {
 		require.NoError(t, own.Register(f))
 	}
 	require.Must(inner.Load(t.Context(), dir))(t)
 	require.Must(outer.Attach(t.Context(), "inner", inner))(t)
-	set := require.Must(tool.NewSet(tooltest.Fixture()...))(t)
+	set := require.Must(tool.NewSet(fixture.Tools()...))(t)
 	attached := newHost(t)
 	require.Must(attached.Attach(t.Context(), "set", set))(t)
 	for name, h := range map[string]*host.Host{"function": own, "plugin": inner, "host in a host": outer, "set": attached} {
 		var s viewed
-		_, res, err := h.Session().CallWith(t.Context(), tool.Call{Name: tooltest.StreamTool}, host.CallOptions{Deltas: s.take})
-		if err != nil || s.text != tooltest.StreamedText || s.void != nil || len(res.Content) != 2 {
-			t.Errorf("%s: %v, %d bytes of %d, %d blocks", name, err, len(s.text), len(tooltest.StreamedText), len(res.Content))
+		_, res, err := h.Session().CallWith(t.Context(), tool.Call{Name: fixture.StreamTool}, host.CallOptions{Deltas: s.take})
+		if err != nil || s.text != fixture.StreamedText || s.void != nil || len(res.Content) != 2 {
+			t.Errorf("%s: %v, %d bytes of %d, %d blocks", name, err, len(s.text), len(fixture.StreamedText), len(res.Content))
 		}
 	}
 }
@@ -133,8 +133,8 @@ func TestDeltasMustFit(t *testing.T) {
 		}
 	}
 	var large viewed
-	_, _, err := s.CallWith(t.Context(), tool.Call{Name: tooltest.StreamTool}, host.CallOptions{Deltas: large.take})
-	if tool.CodeOf(err) != tool.CodeResourceExhausted || len(large.text) > 1000 || !strings.HasPrefix(tooltest.StreamedText, large.text) {
+	_, _, err := s.CallWith(t.Context(), tool.Call{Name: fixture.StreamTool}, host.CallOptions{Deltas: large.take})
+	if tool.CodeOf(err) != tool.CodeResourceExhausted || len(large.text) > 1000 || !strings.HasPrefix(fixture.StreamedText, large.text) {
 		t.Errorf("a text beyond the bound: %v, %d bytes shown", err, len(large.text))
 	}
 	out := s.Call(t.Context(), tool.Call{Name: "lies"})

@@ -20,6 +20,7 @@ import (
 	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 
+	"github.com/toolhost/toolhost/internal/fixture"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk"
@@ -31,7 +32,7 @@ import (
 const kindEnv = "PLUGINSDK_TEST_PLUGIN"
 
 var kinds = map[string]func(){
-	"fixture": func() { pluginsdk.Main(tooltest.Fixture()...) },
+	"fixture": func() { pluginsdk.Main(fixture.Tools()...) },
 	"broken":  func() { pluginsdk.Main(tool.Tool{}) },
 	"typed": func() {
 		var configured settings
@@ -49,7 +50,7 @@ var kinds = map[string]func(){
 		}.Main()
 	},
 	"needy": func() {
-		pluginsdk.Plugin{Name: "needy", Needs: &tool.Needs{Net: []string{"*:443"}}, Tools: tooltest.Fixture()}.Main()
+		pluginsdk.Plugin{Name: "needy", Needs: &tool.Needs{Net: []string{"*:443"}}, Tools: fixture.Tools()}.Main()
 	},
 	"full": func() {
 		var config pluginsdk.Config
@@ -265,7 +266,7 @@ func TestRecordedPlugin(t *testing.T) {
 	p := tooltest.Record(start(t, "fixture"), file)
 	defs, err := p.List(t.Context())
 	require.NoError(t, err)
-	call := tool.Call{Name: tooltest.EchoTool, Arguments: json.RawMessage(`{"n":1}`)}
+	call := tool.Call{Name: fixture.EchoTool, Arguments: json.RawMessage(`{"n":1}`)}
 	want := require.Must(p.Execute(t.Context(), call))(t)
 	require.NoError(t, p.Close(t.Context()))
 	if p, err = tooltest.Replay(file); err != nil {

@@ -74,30 +74,30 @@ func readAtMost(file string) ([]byte, error) {
 
 // readAnchor returns the line that an anchor is of, if it is signed with the key, which is given as a file or as
 // the line of base64.
-func readAnchor(file, public string) (audit.Head, error) {
+func readAnchor(file, public string) (audit.Mark, error) {
 	var key minisign.PublicKey
 	text := []byte(public)
 	if named, err := readAtMost(public); err == nil {
 		text = named
 	}
 	if err := key.UnmarshalText(bytes.TrimSpace(text)); err != nil {
-		return audit.Head{}, exit.Usage("--key "+sanitize.Quote(public, 80)+" is not a public key of minisign",
+		return audit.Mark{}, exit.Usage("--key "+sanitize.Quote(public, 80)+" is not a public key of minisign",
 			"give the .pub file, or the line in it that begins with RW")
 	}
 	content, err := readAtMost(file)
 	if err != nil {
-		return audit.Head{}, exit.With(exit.BadUsage, err)
+		return audit.Mark{}, exit.With(exit.BadUsage, err)
 	}
 	signature, err := readAtMost(signatureFile(file))
 	if err != nil {
-		return audit.Head{}, exit.With(exit.BadUsage, err)
+		return audit.Mark{}, exit.With(exit.BadUsage, err)
 	}
 	var a anchor
 	switch {
 	case !minisign.Verify(key, content, signature):
-		return audit.Head{}, exit.With(exit.Failed, fmt.Errorf("%s is not signed with this key", sanitize.Text(file)))
+		return audit.Mark{}, exit.With(exit.Failed, fmt.Errorf("%s is not signed with this key", sanitize.Text(file)))
 	case json.Unmarshal(content, &a) != nil || a.Seq == 0 || !expectedHash().MatchString(a.Hash):
-		return audit.Head{}, exit.With(exit.Failed, fmt.Errorf("%s is signed, and names no line of an audit log", sanitize.Text(file)))
+		return audit.Mark{}, exit.With(exit.Failed, fmt.Errorf("%s is signed, and names no line of an audit log", sanitize.Text(file)))
 	}
-	return audit.Head{Seq: a.Seq, Hash: a.Hash, Time: a.Time}, nil
+	return audit.Mark{Seq: a.Seq, Hash: a.Hash, Time: a.Time}, nil
 }

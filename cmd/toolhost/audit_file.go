@@ -75,17 +75,17 @@ func (l *auditFile) empty(path string, missing bool) error {
 }
 
 // head returns the newest line of a log as it was remembered, and the file that says so.
-func (l *auditFile) head(path string) (audit.Head, string, error) {
+func (l *auditFile) head(path string) (audit.Mark, string, error) {
 	file, err := audit.HeadPath(path)
 	if err != nil { // without a state directory nothing is remembered
-		return audit.Head{}, "", nil //nolint:nilerr // as above
+		return audit.Mark{}, "", nil //nolint:nilerr // as above
 	}
 	head, err := audit.ReadHead(file)
 	return head, file, err
 }
 
 // gone returns the error of a log that was removed or emptied.
-func (l *auditFile) gone(path, file string, head audit.Head) error {
+func (l *auditFile) gone(path, file string, head audit.Mark) error {
 	return exit.With(exit.Failed, &tool.Error{
 		Message: fmt.Sprintf("the audit log %s was removed or emptied: it had %d lines, the last of %s",
 			sanitize.Text(path), head.Seq, head.Time.Local().Format(time.DateTime)),

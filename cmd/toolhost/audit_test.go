@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/redact"
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -223,7 +224,7 @@ func TestAuditRotates(t *testing.T) {
 	w := newWorld(t, "player")
 	w.configure("audit: {max_size: 64KiB, max_files: 2, max_age: 400h}")
 	path := filepath.Join(w.state, "toolhost", "audit.jsonl")
-	long := strings.Repeat("x", audit.MaxInput-100)
+	long := strings.Repeat("x", redact.MaxInput-100)
 	writeAudit(t, path, slices.Repeat([]func(*audit.Record){func(r *audit.Record) {
 		r.Time, r.Input = time.Now(), json.RawMessage(strconv.Quote(long))
 	}}, 20)...)

@@ -69,7 +69,7 @@ after it.`,
 var expectedHash = lazy.Regexp(`^sha256:[0-9a-f]{64}$`)
 
 func (c *auditVerify) run(ctx context.Context) error {
-	var known []audit.Head
+	var known []audit.Mark
 	if c.anchor != "" {
 		line, err := readAnchor(c.anchor, c.key)
 		if err != nil {
@@ -109,7 +109,7 @@ func (c *auditVerify) acceptBreak(ctx context.Context) error {
 	if err != nil {
 		return exit.With(exit.Failed, err)
 	}
-	var known []audit.Head
+	var known []audit.Mark
 	if head.Seq > 0 {
 		known = append(known, head)
 	}
@@ -127,7 +127,7 @@ func (c *auditVerify) acceptBreak(ctx context.Context) error {
 }
 
 // verify prints what [audit.Verify] finds, and returns the newest line that is as it was written.
-func (l *auditFile) verify(ctx context.Context, expect string, known []audit.Head) (upTo audit.Mark, err error) {
+func (l *auditFile) verify(ctx context.Context, expect string, known []audit.Mark) (upTo audit.Mark, err error) {
 	path, err := l.path()
 	if err != nil {
 		return upTo, err
@@ -141,7 +141,7 @@ func (l *auditFile) verify(ctx context.Context, expect string, known []audit.Hea
 			return upTo, exit.Usage("--expect does not take "+strconv.Quote(output.Shorten(expect, 80)),
 				"give the hash of a line as audit verify prints it: sha256: and 64 hexadecimal digits")
 		}
-		known = append(known, audit.Head{Hash: expect})
+		known = append(known, audit.Mark{Hash: expect})
 	}
 	if head.Seq > 0 {
 		known = append(known, head)

@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/toolhost/toolhost/internal/redact"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
@@ -21,7 +22,7 @@ func appendRecord(b []byte, r *Record) []byte {
 	b = append(b, `"time":"`...)
 	b = at.UTC().AppendFormat(b, time.RFC3339Nano)
 	b = append(b, `","event":"`...)
-	b = appendText(b, r.Event, MaxText)
+	b = appendText(b, r.Event, maxText)
 	b = append(b, '"')
 	b = appendField(b, `,"action":"`, r.Action)
 	b = appendField(b, `,"object":"`, r.Object)
@@ -35,7 +36,7 @@ func appendRecord(b []byte, r *Record) []byte {
 	b = appendField(b, `,"client":"`, r.Client)
 	b = appendField(b, `,"session":"`, r.Session)
 	b = append(b, `,"tool":"`...)
-	b = appendText(b, r.Tool, MaxText)
+	b = appendText(b, r.Tool, maxText)
 	b = append(b, '"')
 	b = appendField(b, `,"plugin":"`, r.Plugin)
 	b = appendField(b, `,"definition":"`, r.Definition)
@@ -53,7 +54,7 @@ func appendRecord(b []byte, r *Record) []byte {
 	b = appendField(b, `,"code":"`, string(r.Code))
 	if r.Message != "" {
 		b = append(b, `,"message":"`...)
-		b = append(appendText(b, r.Message, MaxMessage), '"')
+		b = append(appendText(b, r.Message, maxMessage), '"')
 	}
 	if r.Refusals != 0 {
 		b = strconv.AppendInt(append(b, `,"refusals":`...), int64(r.Refusals), 10)
@@ -66,7 +67,7 @@ func appendField(b []byte, key, s string) []byte {
 	if s == "" {
 		return b
 	}
-	return append(appendText(append(b, key...), s, MaxText), '"')
+	return append(appendText(append(b, key...), s, maxText), '"')
 }
 
 // appendText appends a text from strangers, printable and of at most limit bytes, as the
@@ -93,7 +94,7 @@ func appendText(b []byte, s string, limit int) []byte {
 // that do not print escaped: a line stays a line, and can be shown on a terminal. It appends
 // nothing if the arguments are not JSON.
 func appendInput(b []byte, key string, in json.RawMessage) []byte {
-	if len(in) == 0 || len(in) > MaxInput || !utf8.Valid(in) {
+	if len(in) == 0 || len(in) > redact.MaxInput || !utf8.Valid(in) {
 		return b
 	}
 	line := bytes.NewBuffer(append(b, key...))

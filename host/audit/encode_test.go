@@ -12,6 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/toolhost/toolhost/internal/redact"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -83,11 +84,11 @@ func TestEncodeText(t *testing.T) {
 	for in, want := range map[string]string{
 		`a "b" \c`:                    `a \"b\" \\c`,
 		"two\nlines\x1b[2J":           `two\\nlines\\x1b[2J`,
-		strings.Repeat("a", MaxText):  strings.Repeat("a", MaxText),
-		long:                          long[:MaxText-3-1] + "…",
-		strings.Repeat("\n", MaxText): strings.Repeat(`\\n`, (MaxText-3)/2) + `\\…`,
+		strings.Repeat("a", maxText):  strings.Repeat("a", maxText),
+		long:                          long[:maxText-3-1] + "…",
+		strings.Repeat("\n", maxText): strings.Repeat(`\\n`, (maxText-3)/2) + `\\…`,
 	} {
-		if got := string(appendText(nil, in, MaxText)); got != want {
+		if got := string(appendText(nil, in, maxText)); got != want {
 			t.Errorf("%.50q becomes\n%s, want\n%s", in, got, want)
 		}
 	}
@@ -101,7 +102,7 @@ func TestLongestLine(t *testing.T) {
 		Event: worst, Call: worst, Caller: worst, Account: worst, Via: worst, Client: worst, Session: worst, Tool: worst, Plugin: worst, Definition: worst, Arguments: worst, Decision: worst,
 		Approver: worst, Code: tool.Code(worst), Message: worst, Attempts: -1 << 62, Duration: -1 << 62,
 		Action: worst, Object: worst, UID: new(int),
-		Input: json.RawMessage(`"` + strings.Repeat("\x7f", MaxInput-2) + `"`),
+		Input: json.RawMessage(`"` + strings.Repeat("\x7f", redact.MaxInput-2) + `"`),
 	}
 	l := link{seq: 1<<62 - 1, prev: sum{1}, torn: sum{1}, oldest: 1<<62 - 1}
 	line := l.appendLine([]byte("\n"), appendRecord(nil, &r))
@@ -138,7 +139,7 @@ func FuzzLine(f *testing.F) {
 		bare := strings.Replace(string(line), fmt.Sprintf(`,"hash":%q`, e.Hash), "", 1)
 		hash := sha256.Sum256([]byte(bare))
 		equal(t, "the hash", e.Hash, "sha256:"+hex.EncodeToString(hash[:]))
-		if len(e.Message) > MaxMessage || len(e.Tool) > MaxText || len(e.Input) > 6*MaxInput {
+		if len(e.Message) > maxMessage || len(e.Tool) > maxText || len(e.Input) > 6*redact.MaxInput {
 			t.Errorf("something is too long: %s", line)
 		}
 	})

@@ -14,19 +14,10 @@ import (
 	"github.com/toolhost/toolhost/internal/trusted"
 )
 
-// Head is a line of a log that is remembered in another place: lines that were cut off at the end
-// leave no trace in the log, and a log that was removed none at all.
-type Head struct {
-	Log string `json:"log,omitempty"`
-	// Seq is the line's number; 0: not known.
-	Seq  uint64    `json:"seq"`
-	Hash string    `json:"hash"`
-	Time time.Time `json:"time,omitzero"`
-}
-
 // HeadPath returns where a user's hosts remember the newest line of a log: a file in the
 // directory for state, by the path of the log and the name of the machine, as several machines
-// may share the directory.
+// may share the directory. Lines that were cut off at the end leave no trace in the log, and a log that
+// was removed none at all.
 //
 // # Errors
 //
@@ -51,10 +42,10 @@ const maxHead = 16 << 10
 // # Errors
 //
 // A plain error, with what to do, for a file that cannot be read or is damaged.
-func ReadHead(path string) (h Head, err error) {
+func ReadHead(path string) (h Mark, err error) {
 	text, err := trusted.Read(path, maxHead)
 	if errors.Is(err, os.ErrNotExist) {
-		return Head{}, nil
+		return Mark{}, nil
 	}
 	if err == nil {
 		err = json.Unmarshal(text, &h)
@@ -63,14 +54,14 @@ func ReadHead(path string) (h Head, err error) {
 		err = errors.New("it names no line")
 	}
 	if err != nil {
-		return Head{}, fmt.Errorf("%s, which remembers the newest line of the audit log, cannot be used: %w: "+
+		return Mark{}, fmt.Errorf("%s, which remembers the newest line of the audit log, cannot be used: %w: "+
 			"mend or remove it", path, err)
 	}
 	return h, nil
 }
 
 // link returns the head's place in the chain.
-func (h Head) link() (l link, ok bool) {
+func (h Mark) link() (l link, ok bool) {
 	l.seq = h.Seq
 	digits, found := strings.CutPrefix(h.Hash, digestPrefix)
 	return l, found && decodeSum(&l.hash, []byte(digits)) && h.Seq <= maxSeq
@@ -97,7 +88,7 @@ func (h *headFile) remember(newest link, end bool, warn func(string)) {
 		return
 	}
 	h.due, h.last = now.Add(headPause), newest.seq
-	head := Head{Log: h.log, Seq: newest.seq, Hash: newest.hash.String(), Time: now.UTC().Truncate(time.Second)}
+	head := Mark{File: h.log, Seq: newest.seq, Hash: newest.hash.String(), Time: now.UTC().Truncate(time.Second)}
 	if err := h.write(head); err != nil && !h.fails {
 		h.fails = true
 		warn(fmt.Sprintf("the newest line of the audit log %s is not remembered in %s, "+
@@ -105,7 +96,7 @@ func (h *headFile) remember(newest link, end bool, warn func(string)) {
 	}
 }
 
-func (h *headFile) write(newest Head) error {
+func (h *headFile) write(newest Mark) error {
 	text, err := json.Marshal(newest)
 	if err != nil {
 		return err

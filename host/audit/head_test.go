@@ -72,7 +72,7 @@ func TestHead(t *testing.T) {
 			write(1, 3)
 			write(2, 1)
 			h, err := ReadHead(head)
-			if err != nil || h.Seq != 4 || h.Log != path || !strings.HasPrefix(h.Hash, "sha256:") || time.Since(h.Time) > time.Hour {
+			if err != nil || h.Seq != 4 || h.File != path || !strings.HasPrefix(h.Hash, "sha256:") || time.Since(h.Time) > time.Hour {
 				t.Fatalf("the head is %+v, %v", h, err)
 			}
 			c.harm(t, path)
@@ -151,12 +151,12 @@ func TestVerifyExpects(t *testing.T) {
 	t.Parallel()
 	_, path := newLog(t, 5, Options{})
 	hash := verify(t, path).UpTo.Hash
-	r, err := Verify(t.Context(), path, Head{Hash: hash})
+	r, err := Verify(t.Context(), path, Mark{Hash: hash})
 	if err != nil || !r.Whole() || len(r.Found) != 1 || r.Found[0].Seq != 5 || !strings.Contains(r.String(), "is that of line 5") {
 		t.Errorf("the report is %s, %v", &r, err)
 	}
 	overwrite(t, path, readLines(t, path)[:4]...)
-	r, err = Verify(t.Context(), path, Head{Hash: hash})
+	r, err = Verify(t.Context(), path, Mark{Hash: hash})
 	if err != nil || r.Whole() || !strings.Contains(r.String(), "no line has the hash "+hash) {
 		t.Errorf("without the line, the report is %s, %v", &r, err)
 	}

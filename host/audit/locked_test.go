@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/redact"
 	"github.com/toolhost/toolhost/internal/safefile"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
@@ -115,7 +116,7 @@ func TestCloseWhileLocked(t *testing.T) {
 		}
 		equal(t, "the number of lines that are kept", kept, maxQueued)
 		large := record(0)
-		large.Input = fmt.Appendf(nil, "%q", strings.Repeat("x", MaxInput-2))
+		large.Input = fmt.Appendf(nil, "%q", strings.Repeat("x", redact.MaxInput-2))
 		g := open(t, path, Options{}) // which cannot be had now, either
 		kept = 0
 		for ; g.Write(large) == nil; kept++ {

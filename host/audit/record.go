@@ -29,11 +29,10 @@ const (
 )
 
 // Limits of a record. Texts are made printable and cut to these sizes; a larger input is left
-// out.
+// out, see [redact.MaxInput].
 const (
-	MaxInput   = 4 << 10 // bytes, after redaction
-	MaxMessage = 500     // bytes
-	MaxText    = 256     // bytes, each other text
+	maxMessage = 500 // bytes
+	maxText    = 256 // bytes, each other text
 )
 
 // Record is what one line says.
@@ -72,7 +71,7 @@ type Record struct {
 	// values whose names the schema does not have are redacted too; the digest is empty if
 	// such arguments are not JSON.
 	Arguments string `json:"arguments,omitempty"`
-	// Input is the redacted arguments; nil if they are not JSON or larger than [MaxInput].
+	// Input is the redacted arguments; nil if they are not JSON or larger than [redact.MaxInput].
 	Input json.RawMessage `json:"input,omitempty"`
 	// AskedArguments and AskedInput are the same for the arguments that the caller sent, if
 	// an approver changed them: Arguments and Input are what ran, or what the approver gave in

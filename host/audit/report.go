@@ -39,8 +39,8 @@ type Report struct {
 // Mark is a line of a log.
 type Mark struct {
 	File string    `json:"file"`
-	Line int       `json:"line"` // in the file, from 1
-	Seq  uint64    `json:"seq"`  // in the log, from 1
+	Line int       `json:"line,omitempty"` // in the file, from 1; 0: not known
+	Seq  uint64    `json:"seq"`            // in the log, from 1; 0: not known
 	Time time.Time `json:"time"`
 	Hash string    `json:"hash"`
 }

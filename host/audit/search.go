@@ -199,7 +199,7 @@ func (s *snapshot) unended(ctx context.Context, w *walk, yield func(Entry, error
 			open[string(call)] = e
 			if len(open) >= 2*maxUnended {
 				for _, old := range oldestFirst(open)[:maxUnended] {
-					delete(open, string(appendText(nil, old.Call, MaxText)))
+					delete(open, string(appendText(nil, old.Call, maxText)))
 				}
 			}
 		}

@@ -20,7 +20,7 @@ func newSieve(f *Filter) *sieve {
 	s := &sieve{since: f.Since}
 	add := func(key, value, end string) {
 		if value != "" {
-			s.needles = append(s.needles, append(appendText([]byte(key), value, MaxText), end...))
+			s.needles = append(s.needles, append(appendText([]byte(key), value, maxText), end...))
 		}
 	}
 	if len(f.Events) == 1 {

@@ -24,7 +24,7 @@ const maxTorn = 100
 // [fs.ErrNotExist] if there is no log; the context's error if it ends. A break is not an
 // error but part of the report. It goes on behind a break that a later line accepts ([AcceptBreak]): between
 // two lines that are whole, such as where lines are missing.
-func Verify(ctx context.Context, path string, known ...Head) (Report, error) {
+func Verify(ctx context.Context, path string, known ...Mark) (Report, error) {
 	report, err := walkChain(ctx, path, nil, known)
 	if err != nil || report.Break == nil || report.Break.Seq == 0 {
 		return report, err
@@ -42,7 +42,7 @@ func Verify(ctx context.Context, path string, known ...Head) (Report, error) {
 	return walkChain(ctx, path, accepted, known)
 }
 
-func walkChain(ctx context.Context, path string, accepted map[uint64]bool, known []Head) (Report, error) {
+func walkChain(ctx context.Context, path string, accepted map[uint64]bool, known []Mark) (Report, error) {
 	s, err := openSnapshot(ctx, path)
 	if err != nil {
 		return Report{Path: path}, err
@@ -81,7 +81,7 @@ type verifier struct {
 	oldest uint64
 	// missing are the numbers that were skipped at the break; zero: none.
 	missing struct{ from, to uint64 }
-	known   []Head // lines that have to be there
+	known   []Mark // lines that have to be there
 	// accepted are the numbers of the lines before which a break is known.
 	accepted map[uint64]bool
 	found    map[string]bool // their hashes that were found
@@ -257,7 +257,7 @@ func (v *verifier) end() {
 }
 
 // lookFor returns the break that shows if a line that is known is not in the log.
-func (v *verifier) lookFor(k Head) *Break {
+func (v *verifier) lookFor(k Mark) *Break {
 	if v.found[k.Hash] {
 		return nil
 	}

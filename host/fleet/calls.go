@@ -23,21 +23,18 @@ import (
 // and [Fleet.WaitCall] returns how it ends.
 var ErrGoesOn = errors.New("the call goes on")
 
-// Submission is what the context of a call says of it if it is durable, see [WithSubmission].
-type Submission struct {
-	// ID is that of the call, as crypto/rand.Text returns. A call with an idempotency key has
-	// another. Default: empty, a new one.
-	ID string
-	// Told is called with the call's ID once the queue has it, before it is waited for. Default:
-	// nil, it is not told.
-	Told func(id string)
+type submission struct {
+	id        string
+	submitted func(id string)
 }
 
 type submissionKey struct{}
 
-// WithSubmission returns the context of a call that may be durable.
-func WithSubmission(ctx context.Context, s Submission) context.Context {
-	return context.WithValue(ctx, submissionKey{}, s)
+// WithSubmission returns the context of a call that may be durable. The ID is that of the call, as
+// crypto/rand.Text returns; empty: a new one. A call with an idempotency key has another. Submitted is called
+// with the call's ID once the queue has it, before it is waited for; it may be nil.
+func WithSubmission(ctx context.Context, id string, submitted func(id string)) context.Context {
+	return context.WithValue(ctx, submissionKey{}, submission{id, submitted})
 }
 
 // idLength is that of a call's ID.
@@ -68,7 +65,7 @@ func (r *remoteCall) queued(ctx context.Context) (tool.Result, error) {
 		e.Message = fmt.Sprintf("the durable call of %s was not submitted: %s", name, e.Message)
 		return tool.Result{}, &e
 	}
-	s, _ := ctx.Value(submissionKey{}).(Submission)
+	s, _ := ctx.Value(submissionKey{}).(submission)
 	submit, cancel := context.WithTimeout(context.WithoutCancel(ctx), submitTime) // so that it is known whether it was
 	id, err := calls.Submit(submit, r.request(s))
 	cancel()
@@ -76,8 +73,8 @@ func (r *remoteCall) queued(ctx context.Context) (tool.Result, error) {
 		return tool.Result{}, err
 	}
 	chain.Yield(ctx) // those that wait here, or are slow to read the ID, hold up no others
-	if s.Told != nil {
-		s.Told(id)
+	if s.submitted != nil {
+		s.submitted(id)
 	}
 	c, err := calls.Wait(ctx, id)
 	if err != nil {
@@ -87,9 +84,9 @@ func (r *remoteCall) queued(ctx context.Context) (tool.Result, error) {
 }
 
 // request returns the call as the queue takes it.
-func (r *remoteCall) request(s Submission) durable.Request {
+func (r *remoteCall) request(s submission) durable.Request {
 	out := durable.Request{
-		ID: cmp.Or(s.ID, rand.Text()), Tool: r.call.Name, Arguments: r.call.Arguments, Caller: r.call.Caller,
+		ID: cmp.Or(s.id, rand.Text()), Tool: r.call.Name, Arguments: r.call.Arguments, Caller: r.call.Caller,
 		IdempotencyKey: r.call.IdempotencyKey, Mode: r.rule.Durable,
 	}
 	if key := out.IdempotencyKey; key != "" && out.Caller == "" { // it is one among those of the session

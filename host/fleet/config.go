@@ -129,8 +129,8 @@ type Rule struct {
 	Durable durable.Mode `json:"durable,omitempty" enum:"at-least-once,at-most-once" example:"at-most-once"`
 }
 
-// NewestVersion is the [Rule.Version] that is the default.
-const NewestVersion = "newest"
+// newestVersion is the [Rule.Version] that is the default.
+const newestVersion = "newest"
 
 const (
 	maxLabels      = 32

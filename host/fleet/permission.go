@@ -6,18 +6,12 @@ import (
 	"github.com/toolhost/toolhost/internal/durable"
 )
 
-// Permissions are the subjects that a user of a NATS server may use.
-type Permissions struct {
-	Publish   []string
-	Subscribe []string
-}
-
-// Needs returns what the user of a host has to have: with durable calls, or without.
-func Needs(queue bool) Permissions {
+// Needs returns the subjects that the user of a host has to have on a NATS server: with durable calls, or
+// without.
+func Needs(queue bool) (publish, subscribe []string) {
 	both := []string{"toolhost.v1.>", "_INBOX.>"}
-	p := Permissions{Publish: both, Subscribe: slices.Concat(both, []string{"$SRV.>"})}
 	if queue {
-		p.Publish = slices.Concat(both, durable.Permissions())
+		publish = durable.Permissions()
 	}
-	return p
+	return slices.Concat(both, publish), slices.Concat(both, []string{"$SRV.>"})
 }

@@ -44,7 +44,7 @@ func lasting(mode durable.Mode, patterns ...string) func(*fleet.Config) {
 func submitted(t testing.TB, ctx context.Context) (_ context.Context, id func() string) {
 	t.Helper()
 	ids := make(chan string, 1)
-	return fleet.WithSubmission(ctx, fleet.Submission{Told: func(id string) { ids <- id }}), func() string {
+	return fleet.WithSubmission(ctx, "", func(id string) { ids <- id }), func() string {
 		t.Helper()
 		select {
 		case id := <-ids:
@@ -180,10 +180,10 @@ func TestDurableCallsHoldNoSlots(t *testing.T) {
 	var waiting sync.WaitGroup
 	for range 12 { // fewer than run on b at a time
 		told := make(chan struct{})
-		ctx := fleet.WithSubmission(t.Context(), fleet.Submission{Told: func(string) {
+		ctx := fleet.WithSubmission(t.Context(), "", func(string) {
 			close(told)
 			<-release // as one who is slow to read the ID
-		}})
+		})
 		waiting.Go(func() {
 			if res, err := a.Execute(ctx, tool.Call{Name: "slow"}); err != nil || res.Text() != "late" {
 				t.Errorf("%v %v", res.Text(), err)

@@ -49,21 +49,18 @@ func (s *taskStore) Start(ctx context.Context, c task.Call) (task.Task, error) {
 	c.ID = rand.Text()
 	run, begun := c.Run, newSignal()
 	if run == nil {
-		run = func(ctx context.Context) (end task.End) {
+		run = func(ctx context.Context, _ task.Asker) (end task.End) {
 			end.Outcome, end.Result, end.Err = c.Session.CallWith(ctx, tool.Call{Name: c.Tool, Arguments: c.Arguments}, host.CallOptions{})
 			return end
 		}
 	}
-	c.Run = func(ctx context.Context) task.End {
+	c.Run = func(ctx context.Context, ask task.Asker) task.End {
 		defer begun.send()
-		ctx = WithSubmission(ctx, Submission{ID: c.ID, Told: func(string) { begun.send() }})
-		if ask := task.AskerFrom(ctx); ask != nil {
-			ctx = task.WithAsker(ctx, func(ctx context.Context, question json.RawMessage) (json.RawMessage, error) {
-				begun.send()
-				return ask(ctx, question)
-			})
-		}
-		end := run(ctx)
+		ctx = WithSubmission(ctx, c.ID, func(string) { begun.send() })
+		end := run(ctx, func(ctx context.Context, question json.RawMessage) (json.RawMessage, error) {
+			begun.send()
+			return ask(ctx, question)
+		})
 		if errors.Is(context.Cause(ctx), task.ErrCancelled) { // it may have been submitted just then
 			_ = s.cancelCall(context.WithoutCancel(ctx), c.ID)
 		}

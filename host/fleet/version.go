@@ -27,7 +27,7 @@ func (v *version) excluded(r Rule) string {
 		if !strings.HasPrefix(v.digest, digits) {
 			return "the rule wants the definition " + r.Version
 		}
-	} else if r.Version != "" && r.Version != NewestVersion && r.Version != v.newest() {
+	} else if r.Version != "" && r.Version != newestVersion && r.Version != v.newest() {
 		return "the rule wants version " + r.Version
 	}
 	return ""

@@ -21,12 +21,12 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/mcpserver"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/fixture"
 	"github.com/toolhost/toolhost/internal/test/mcptest"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/tooltest"
 )
 
 func TestMain(m *testing.M) {
@@ -54,7 +54,7 @@ func report() {
 			Name: name, Description: "Reports.", Safety: tool.Safe, InputSchema: tool.Schema(input),
 		}}
 	}
-	plugin := pluginsdk.Plugin{Tools: append(tooltest.Fixture(),
+	plugin := pluginsdk.Plugin{Tools: append(fixture.Tools(),
 		handle("r.progress", "", func(ctx context.Context, _ tool.Call) (tool.Result, error) {
 			for _, done := range []float64{1, 2, 2, 1, 3} {
 				tool.Report(ctx, tool.Progress{Done: done, Total: 3, Message: "at it"})
@@ -255,7 +255,7 @@ func TestCallsOfAPlugin(t *testing.T) {
 		if got := text(res); got != `{"n":9007199254740993}` || res.IsError {
 			t.Errorf("echo: %q", got)
 		}
-		if got := text(call(t, c, tooltest.EchoTool, `{}`)); got != `{}` {
+		if got := text(call(t, c, fixture.EchoTool, `{}`)); got != `{}` {
 			t.Errorf("echo by its name: %q", got)
 		}
 		res = call(t, c, "test_coded", `{"code":"rate_limited"}`)

@@ -82,11 +82,11 @@ func (r *running) startTask(ctx context.Context, f work) mcp.Result {
 	r.at, r.parking.tasked = nil, true
 	r.mu.Unlock()
 	call := r.parking.task.call
-	call.Run = func(ctx context.Context) task.End {
+	call.Run = func(ctx context.Context, ask task.Asker) task.End {
 		r.tasked = ctx
 		r.note(ctx) // before the tool can report
 		r.begin(f)
-		return r.follow(ctx)
+		return r.follow(ctx, ask)
 	}
 	return r.asTask(ctx, call)
 }
@@ -124,7 +124,7 @@ func (r *running) asTask(ctx context.Context, call task.Call) mcp.Result {
 }
 
 // follow passes on the questions and the progress of a call to its task, and returns how it ended.
-func (r *running) follow(ctx context.Context) task.End {
+func (r *running) follow(ctx context.Context, ask task.Asker) task.End {
 	defer context.AfterFunc(ctx, func() { r.cancel(context.Cause(ctx)) })()
 	var asking sync.WaitGroup
 	defer asking.Wait()
@@ -138,7 +138,7 @@ func (r *running) follow(ctx context.Context) task.End {
 			for id, q := range r.parking.questions {
 				if !q.sent {
 					q.sent = true
-					asking.Go(func() { r.pass(life, id, q) })
+					asking.Go(func() { r.pass(life, ask, id, q) })
 				}
 			}
 			r.mu.Unlock()
@@ -161,11 +161,11 @@ func (r *running) note(ctx context.Context) {
 }
 
 // pass puts a question to whoever has the task.
-func (r *running) pass(ctx context.Context, id string, q *question) {
+func (r *running) pass(ctx context.Context, ask task.Asker, id string, q *question) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(q.ctx, cancel)()
-	answer, err := putToTask(ctx, q.ask)
+	answer, err := putToTask(ctx, ask, q.ask)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -178,12 +178,8 @@ func (r *running) pass(ctx context.Context, id string, q *question) {
 	}
 }
 
-// putToTask puts a question to whoever has the task that ctx is of.
-func putToTask(ctx context.Context, question mcp.InputRequest) (mcp.InputResponse, error) {
-	ask := task.AskerFrom(ctx)
-	if ask == nil {
-		return nil, unsupported("questions of this task")
-	}
+// putToTask puts a question to whoever has the task.
+func putToTask(ctx context.Context, ask task.Asker, question mcp.InputRequest) (mcp.InputResponse, error) {
 	const key = "q"
 	text, err := json.Marshal(mcp.InputRequestMap{key: question})
 	if err != nil {

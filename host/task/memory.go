@@ -88,7 +88,7 @@ var (
 
 // Start implements [Store].
 func (m *Memory) Start(ctx context.Context, c Call) (Task, error) {
-	e := &entry{owner: Owner(c.Session), answers: map[string]chan json.RawMessage{}}
+	e := &entry{owner: ownerOf(c.Session), answers: map[string]chan json.RawMessage{}}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.room(e.owner, c.ID); err != nil {
@@ -104,8 +104,8 @@ func (m *Memory) Start(ctx context.Context, c Call) (Task, error) {
 	m.tasks[e.ID] = e
 	m.owned[e.owner]++
 	ctx = tool.WithProgress(e.ctx, func(p tool.Progress) { m.report(e, p) })
-	ctx = WithAsker(ctx, func(ctx context.Context, q json.RawMessage) (json.RawMessage, error) { return m.ask(ctx, e, q) })
-	m.runs.Go(func() { m.end(e, run(ctx, c)) })
+	ask := func(ctx context.Context, q json.RawMessage) (json.RawMessage, error) { return m.ask(ctx, e, q) }
+	m.runs.Go(func() { m.end(e, run(ctx, c, ask)) })
 	return e.now(), nil
 }
 
@@ -132,7 +132,7 @@ func (m *Memory) room(owner, id string) error {
 }
 
 // run does a call. A panic is its end, and not that of the process.
-func run(ctx context.Context, c Call) (end End) {
+func run(ctx context.Context, c Call, ask Asker) (end End) {
 	defer func() {
 		if v := recover(); v != nil {
 			end = End{Err: tool.Errorf(tool.CodeInternal, "the call failed inside of the host").
@@ -143,7 +143,7 @@ func run(ctx context.Context, c Call) (end End) {
 		}
 	}()
 	if c.Run != nil {
-		return c.Run(ctx)
+		return c.Run(ctx, ask)
 	}
 	end.Outcome, end.Result, end.Err = c.Session.CallWith(ctx, tool.Call{Name: c.Tool, Arguments: c.Arguments}, host.CallOptions{})
 	return end
@@ -198,7 +198,7 @@ func less(counts map[string]int, key string, n int) {
 // find returns a task of a caller. The lock is held.
 func (m *Memory) find(s *host.Session, id string) (*entry, error) {
 	e := m.tasks[id]
-	if e == nil || e.owner != Owner(s) {
+	if e == nil || e.owner != ownerOf(s) {
 		return nil, tool.Errorf(tool.CodeNotFound,
 			"the caller has no such task: its time may be over, or the host was restarted").Try("make the call again")
 	}

@@ -28,7 +28,7 @@ func named(h *host.Host, name string) *host.Session {
 	return h.Session(host.WithCaller(host.Caller{Name: name}))
 }
 
-func start(t *testing.T, m task.Store, s *host.Session, run func(context.Context) task.End) task.Task {
+func start(t *testing.T, m task.Store, s *host.Session, run func(context.Context, task.Asker) task.End) task.Task {
 	t.Helper()
 	out := require.Must(m.Start(t.Context(), task.Call{Session: s, Tool: "t.run", Run: run}))(t)
 	if len(out.ID) < 26 || out.State != task.Working || out.Tool != "t.run" || out.Poll <= 0 || out.TTL <= 0 {
@@ -51,16 +51,16 @@ func wantCode(t *testing.T, err error, code tool.Code) {
 }
 
 // until is the run of a call that ends when its context does.
-func until(causes chan<- error) func(context.Context) task.End {
-	return func(ctx context.Context) task.End {
+func until(causes chan<- error) func(context.Context, task.Asker) task.End {
+	return func(ctx context.Context, _ task.Asker) task.End {
 		<-ctx.Done()
 		causes <- context.Cause(ctx)
 		return task.End{Result: tool.Text("late")}
 	}
 }
 
-func end(size int) func(context.Context) task.End {
-	return func(context.Context) task.End { return task.End{Result: tool.Text(strings.Repeat("x", size))} }
+func end(size int) func(context.Context, task.Asker) task.End {
+	return func(context.Context, task.Asker) task.End { return task.End{Result: tool.Text(strings.Repeat("x", size))} }
 }
 
 func TestStartRunsTheCall(t *testing.T) {
@@ -140,23 +140,23 @@ func TestQuestions(t *testing.T) {
 		h := newHost(t)
 		m, s := task.NewMemory(task.MemoryOptions{}), named(h, "ann")
 		said := make(chan string, 40)
-		ask := func(ctx context.Context) {
-			a, err := task.AskerFrom(ctx)(ctx, json.RawMessage(`"?"`))
+		put := func(ctx context.Context, ask task.Asker) {
+			a, err := ask(ctx, json.RawMessage(`"?"`))
 			if err != nil {
 				said <- err.Error()
 				return
 			}
 			said <- string(a)
 		}
-		made := start(t, m, s, func(ctx context.Context) task.End {
+		made := start(t, m, s, func(ctx context.Context, ask task.Asker) task.End {
 			tool.Report(ctx, tool.Progress{Message: strings.Repeat("m", 10_000)})
-			ask(ctx)
+			put(ctx, ask)
 			short, stop := context.WithTimeoutCause(ctx, time.Second, errors.New("too late"))
 			defer stop()
-			ask(short)
+			put(short, ask)
 			var all sync.WaitGroup
 			for range 17 {
-				all.Go(func() { ask(ctx) })
+				all.Go(func() { put(ctx, ask) })
 			}
 			all.Wait()
 			return task.End{}
@@ -229,7 +229,7 @@ func TestTimeOfTasks(t *testing.T) {
 				return
 			}
 			least := min(c.kept, 5*time.Minute)
-			late := start(t, m, s, func(context.Context) task.End { time.Sleep(min(c.kept, 48*time.Hour) - 1); return task.End{} })
+			late := start(t, m, s, func(context.Context, task.Asker) task.End { time.Sleep(min(c.kept, 48*time.Hour) - 1); return task.End{} })
 			time.Sleep(min(c.kept, 48*time.Hour) - 1)
 			synctest.Wait()
 			if got := get(t, m, s, late.ID); got.State != task.Ended || got.TTL < c.kept {
@@ -257,7 +257,7 @@ func TestBounds(t *testing.T) {
 		ann, ben := named(h, "ann"), named(h, "ben")
 		full := func(m task.Store, s *host.Session) {
 			t.Helper()
-			_, err := m.Start(t.Context(), task.Call{Session: s, Tool: "t", Run: func(context.Context) task.End { panic("it began") }})
+			_, err := m.Start(t.Context(), task.Call{Session: s, Tool: "t", Run: func(context.Context, task.Asker) task.End { panic("it began") }})
 			wantCode(t, err, tool.CodeResourceExhausted)
 		}
 		m := task.NewMemory(task.MemoryOptions{Max: 3, MaxOwner: 2, TTL: time.Minute})
@@ -279,7 +279,7 @@ func TestBounds(t *testing.T) {
 		full(m, named(h, "cal"))
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		made := start(t, m, ann, func(context.Context) task.End { panic("oh") })
+		made := start(t, m, ann, func(context.Context, task.Asker) task.End { panic("oh") })
 		synctest.Wait()
 		if got := get(t, m, ann, made.ID); got.State != task.Ended || got.End.Outcome.Error.Code != tool.CodeInternal {
 			t.Errorf("after a panic: %+v", got.End)
@@ -297,8 +297,7 @@ func TestTasksTogether(t *testing.T) {
 		all.Go(func() {
 			s := h.Session()
 			for range 100 {
-				made, err := m.Start(t.Context(), task.Call{Session: s, Tool: "t", Run: func(ctx context.Context) task.End {
-					ask := task.AskerFrom(ctx)
+				made, err := m.Start(t.Context(), task.Call{Session: s, Tool: "t", Run: func(ctx context.Context, ask task.Asker) task.End {
 					_, err := ask(ctx, json.RawMessage(`1`))
 					return task.End{Err: err}
 				}})

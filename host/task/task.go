@@ -54,10 +54,9 @@ type Call struct {
 	Tool      string
 	Arguments json.RawMessage
 	// Run does the call and returns how it ended. Its context ends when the task is cancelled,
-	// its time is over or the store is closed, and has what [AskerFrom] and the receiver of [tool.WithProgress]
-	// return. A store that carries calls out elsewhere need not call it. Default: nil, the
-	// session's CallWith.
-	Run func(context.Context) End
+	// its time is over or the store is closed, and has the receiver of [tool.WithProgress]. A store that carries
+	// calls out elsewhere need not call it. Default: nil, the session's CallWith.
+	Run func(context.Context, Asker) End
 	// ID is that of the task, 26 letters and digits that cannot be guessed, as crypto/rand.Text returns.
 	// Default: empty, one that the store makes.
 	ID string
@@ -66,8 +65,8 @@ type Call struct {
 	Running bool
 }
 
-// Owner names the caller to whom the tasks of a session belong.
-func Owner(s *host.Session) string {
+// ownerOf names the caller to whom the tasks of a session belong.
+func ownerOf(s *host.Session) string {
 	if name := s.Caller().Name; name != "" {
 		return "caller " + name
 	}
@@ -124,17 +123,3 @@ type Task struct {
 //
 // [tool.CodeResourceExhausted] if too many questions wait; the context's cause if it ends first.
 type Asker func(ctx context.Context, question json.RawMessage) (json.RawMessage, error)
-
-type askerKey struct{}
-
-// WithAsker returns the context of a call that is a task, for stores.
-func WithAsker(ctx context.Context, ask Asker) context.Context {
-	return context.WithValue(ctx, askerKey{}, ask)
-}
-
-// AskerFrom returns what asks whoever has the task; nil: ctx is not that of [Call.Run], or the call
-// runs where questions reach no one.
-func AskerFrom(ctx context.Context) Asker {
-	ask, _ := ctx.Value(askerKey{}).(Asker)
-	return ask
-}

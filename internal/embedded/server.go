@@ -173,10 +173,10 @@ func usersOf(keys, peers []string) (users []*server.NkeyUser, err error) {
 			}
 		}
 	}
-	needs := fleet.Needs(true)
+	publish, subscribe := fleet.Needs(true)
 	add(keys, nil)
 	add(peers, &server.Permissions{
-		Publish: &server.SubjectPermission{Allow: needs.Publish}, Subscribe: &server.SubjectPermission{Allow: needs.Subscribe},
+		Publish: &server.SubjectPermission{Allow: publish}, Subscribe: &server.SubjectPermission{Allow: subscribe},
 	})
 	return users, nil
 }

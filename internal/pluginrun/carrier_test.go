@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/fixture"
 	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
@@ -96,11 +97,11 @@ func TestLargeAndSmallOnCarriers(t *testing.T) {
 			all.Go(func() {
 				size := []int{0, 100, 40_000, 140_000, 300_000, 5 << 20}[i%6] // the last is more than gRPC's own bound of 4 MiB
 				args := fmt.Sprintf(`{"n":%d,"pad":%q}`, i, strings.Repeat("p", size))
-				got, err := p.Execute(t.Context(), tool.Call{Name: tooltest.EchoTool, Arguments: []byte(args)})
+				got, err := p.Execute(t.Context(), tool.Call{Name: fixture.EchoTool, Arguments: []byte(args)})
 				if err != nil || got.Text() != args {
 					t.Errorf("%d bytes: got %d, %v", len(args), len(got.Text()), err)
 				}
-				if _, err := p.Execute(t.Context(), tool.Call{Name: tooltest.BlobTool, Arguments: fmt.Appendf(nil, `{"bytes":%d}`, size)}); err != nil {
+				if _, err := p.Execute(t.Context(), tool.Call{Name: fixture.BlobTool, Arguments: fmt.Appendf(nil, `{"bytes":%d}`, size)}); err != nil {
 					t.Error(err)
 				}
 			})
@@ -117,19 +118,19 @@ func TestProcessSurvivesOnCarriers(t *testing.T) {
 		p := open(t, plugintest.Fixture, carrier)
 		require.Must(p.List(t.Context()))(t)
 		before := p.Status()
-		_, err := p.Execute(t.Context(), tool.Call{Name: tooltest.EchoTool, Arguments: make([]byte, 65<<20)})
+		_, err := p.Execute(t.Context(), tool.Call{Name: fixture.EchoTool, Arguments: make([]byte, 65<<20)})
 		if tool.CodeOf(err) != tool.CodeResourceExhausted {
 			t.Errorf("65 MiB of arguments: %v", err)
 		}
 		for i := range 50 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*300*time.Microsecond)
-			_, err := p.Execute(ctx, tool.Call{Name: tooltest.BlobTool, Arguments: []byte(`{"bytes":4000000}`)})
+			_, err := p.Execute(ctx, tool.Call{Name: fixture.BlobTool, Arguments: []byte(`{"bytes":4000000}`)})
 			cancel()
 			if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("cancelled in time %d: %v", i, err)
 			}
 		}
-		call(t, p, tooltest.EchoTool, "{}")
+		call(t, p, fixture.EchoTool, "{}")
 		if now := p.Status(); now.PID != before.PID || now.Starts != 1 || now.State != plugin.Ready {
 			t.Errorf("the process was ended: %+v, before %+v", now, before)
 		}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/fixture"
 	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
@@ -161,7 +162,7 @@ func TestToolsOwnUnavailableIsNoCrash(t *testing.T) {
 	p := open(t, plugintest.Fixture)
 	require.Must(p.List(t.Context()))(t)
 	before := p.Status()
-	_, err := p.Execute(t.Context(), tool.Call{Name: tooltest.CodedTool, Arguments: []byte(`{"code":"unavailable"}`)})
+	_, err := p.Execute(t.Context(), tool.Call{Name: fixture.CodedTool, Arguments: []byte(`{"code":"unavailable"}`)})
 	if tool.CodeOf(err) != tool.CodeUnavailable {
 		t.Errorf("got %v, want the tool's own error", err)
 	}

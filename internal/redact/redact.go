@@ -11,6 +11,9 @@ import (
 	"strings"
 )
 
+// MaxInput is how much of a call's redacted arguments the record keeps, in bytes: larger ones are left out.
+const MaxInput = 4 << 10
+
 // Mark replaces a value.
 const Mark = `"[redacted]"`
 

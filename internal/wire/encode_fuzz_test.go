@@ -11,9 +11,9 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/toolhost/toolhost/internal/fixture"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/tooltest"
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
 
@@ -22,7 +22,7 @@ func answers() map[string]tool.Result {
 	long := strings.Repeat("x", 1<<14)
 	return map[string]tool.Result{
 		"nothing":    {},
-		"fixture":    tooltest.Content(),
+		"fixture":    fixture.Content(),
 		"failure":    tool.Failure("no"),
 		"structured": {Structured: []byte(` {"a": [1, null]} `)},
 		"extras": {

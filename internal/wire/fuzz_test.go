@@ -10,10 +10,10 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/toolhost/toolhost/internal/errorcode"
+	"github.com/toolhost/toolhost/internal/fixture"
 	"github.com/toolhost/toolhost/internal/need"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/tooltest"
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
 
@@ -30,7 +30,7 @@ func FuzzResult(f *testing.F) {
 	answer := func(r *pluginv1.Result) *pluginv1.ExecuteResponse {
 		return &pluginv1.ExecuteResponse{Outcome: &pluginv1.ExecuteResponse_Result{Result: r}}
 	}
-	seed(f, answer(resultToProto(tooltest.Content())))
+	seed(f, answer(resultToProto(fixture.Content())))
 	seed(f, answer(resultToProto(tool.Failure("no"))))
 	seed(f, answer(&pluginv1.Result{MetaJson: []byte(`{"a":[{}]}`), Content: []*pluginv1.Content{
 		{ExtraJson: []byte(`{"_meta":{}}`), Block: &pluginv1.Content_Text{Text: &pluginv1.Text{Text: "t"}}},
@@ -74,7 +74,7 @@ func FuzzResult(f *testing.F) {
 // FuzzDescribe checks that the host either reads or rejects any description.
 func FuzzDescribe(f *testing.F) {
 	var defs []tool.Definition
-	for _, t := range tooltest.Fixture() {
+	for _, t := range fixture.Tools() {
 		defs = append(defs, t.Definition)
 	}
 	seed(f, descriptionToProto(Description{Name: "n", Version: "v", SDK: "s", ConfigSchema: tool.Schema(`{}`),

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/fixture"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/tooltest"
@@ -20,7 +21,7 @@ func TestStreamConformance(t *testing.T) {
 	t.Parallel()
 	onCarriers(t, func(t *testing.T, carrier string) {
 		tooltest.Run(t, func(t *testing.T) tool.Provider {
-			set := require.Must(tool.NewSet(tooltest.Fixture()...))(t)
+			set := require.Must(tool.NewSet(fixture.Tools()...))(t)
 			return serve(t, carrier, set, StreamHooks{})
 		})
 	})

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/fixture"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -83,7 +84,7 @@ func set(t *testing.T, tools ...tool.Tool) *tool.Set {
 func TestWire(t *testing.T) {
 	t.Parallel()
 	tooltest.Run(t, func(t *testing.T) tool.Provider {
-		return connect(t, &wire.Server{Provider: set(t, tooltest.Fixture()...)})
+		return connect(t, &wire.Server{Provider: set(t, fixture.Tools()...)})
 	})
 }
 
@@ -103,7 +104,7 @@ func (o *odd) Close(context.Context) error { return nil }
 
 func TestDescribe(t *testing.T) {
 	t.Parallel()
-	fixture := set(t, tooltest.Fixture()...)
+	fixture := set(t, fixture.Tools()...)
 	connected := 0
 	about := wire.Description{
 		Name: "name\xff", Version: "1.2.3", SDK: "sdk",

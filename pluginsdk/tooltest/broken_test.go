@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolhost/toolhost/internal/callctx"
 	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/fixture"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -104,7 +105,7 @@ func broken() map[string]*bent {
 			return r, err
 		}},
 		"PlainError": {execute: func(ctx context.Context, p tool.Provider, c tool.Call) (tool.Result, error) {
-			return failed(ctx, p, c, func(e *tool.Error) { e.Message = errorText })
+			return failed(ctx, p, c, func(e *tool.Error) { e.Message = fixture.ErrorText })
 		}},
 		"CodedError": {execute: func(ctx context.Context, p tool.Provider, c tool.Call) (tool.Result, error) {
 			return failed(ctx, p, c, func(e *tool.Error) { e.Hint = "" })
@@ -117,7 +118,7 @@ func broken() map[string]*bent {
 			return p.Execute(ctx, c)
 		}},
 		"Stream": {execute: func(ctx context.Context, p tool.Provider, c tool.Call) (tool.Result, error) {
-			if show := callctx.Get[func(tool.Delta)](ctx, callctx.Deltas{}); show != nil && c.Name == StreamTool {
+			if show := callctx.Get[func(tool.Delta)](ctx, callctx.Deltas{}); show != nil && c.Name == fixture.StreamTool {
 				show(tool.Delta{Text: "something else"})
 			}
 			return p.Execute(ctx, c)
@@ -146,7 +147,7 @@ func broken() map[string]*bent {
 		"Canceled": {execute: func(ctx context.Context, p tool.Provider, c tool.Call) (tool.Result, error) {
 			// It returns in time, but does not cancel the handler.
 			done := begin(context.WithoutCancel(ctx), p, c)
-			if c.Name != WaitTool {
+			if c.Name != fixture.WaitTool {
 				return done()
 			}
 			<-ctx.Done()
@@ -210,7 +211,7 @@ func TestTry(t *testing.T) {
 		t.Skip("run by TestBroken")
 	}
 	Run(t, func(t *testing.T) tool.Provider {
-		set := require.Must(tool.NewSet(append(Fixture(), own())...))(t)
+		set := require.Must(tool.NewSet(append(fixture.Tools(), own())...))(t)
 		own := *b
 		own.Provider = set
 		return &own

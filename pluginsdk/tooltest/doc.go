@@ -16,14 +16,4 @@
 //
 // [Call] calls a single tool as a host does. [Golden] compares the definitions with a file, so that
 // they change only on purpose. [Record] and [Replay] answer the calls of an agent's tests from a file.
-//
-// A provider that passes calls on is tested with
-// the tools of [Fixture]. A test binary can serve them as a plugin:
-//
-//	func TestMain(m *testing.M) {
-//		if os.Getenv("BE_THE_FIXTURE") != "" {
-//			pluginsdk.Main(tooltest.Fixture()...)
-//		}
-//		os.Exit(m.Run())
-//	}
 package tooltest

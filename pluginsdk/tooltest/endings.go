@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/fixture"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -17,21 +18,21 @@ func checkCanceled(t *testing.T, p tool.Provider) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	key := rand.Text()
-	done := begin(ctx, p, call(WaitTool, fmt.Sprintf(`{"key":%q}`, key)))
-	await(t, p, key, tally{Began: 1})
+	done := begin(ctx, p, call(fixture.WaitTool, fmt.Sprintf(`{"key":%q}`, key)))
+	await(t, p, key, fixture.Tally{Began: 1})
 	cancel()
 	_, err := within(t, done)
 	_ = wantError(t, err, tool.CodeCanceled, "")
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("%v is not context.Canceled", err)
 	}
-	await(t, p, key, tally{Began: 1, Ended: 1})
+	await(t, p, key, fixture.Tally{Began: 1, Ended: 1})
 }
 
 func checkCanceledBefore(t *testing.T, p tool.Provider) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := within(t, func() (tool.Result, error) { return p.Execute(ctx, call(EchoTool, `{}`)) })
+	_, err := within(t, func() (tool.Result, error) { return p.Execute(ctx, call(fixture.EchoTool, `{}`)) })
 	_ = wantError(t, err, tool.CodeCanceled, "")
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("%v is not context.Canceled", err)
@@ -42,7 +43,7 @@ func checkDeadline(t *testing.T, p tool.Provider) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	_, err := within(t, func() (tool.Result, error) {
-		return p.Execute(ctx, call(WaitTool, fmt.Sprintf(`{"key":%q}`, rand.Text())))
+		return p.Execute(ctx, call(fixture.WaitTool, fmt.Sprintf(`{"key":%q}`, rand.Text())))
 	})
 	_ = wantError(t, err, tool.CodeDeadlineExceeded, "")
 	if !errors.Is(err, context.DeadlineExceeded) {
@@ -53,7 +54,7 @@ func checkDeadline(t *testing.T, p tool.Provider) {
 // checkClose accepts a provider that still serves calls after Close: one without resources
 // has nothing to release.
 func checkClose(t *testing.T, p tool.Provider) {
-	if _, err := execute(t, p, EchoTool, `{}`); err != nil {
+	if _, err := execute(t, p, fixture.EchoTool, `{}`); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -74,7 +75,7 @@ func checkClose(t *testing.T, p tool.Provider) {
 	if _, err := within(t, func() ([]tool.Definition, error) { return p.List(t.Context()) }); errors.Is(err, errHangs) {
 		t.Errorf("List after Close: %v", err)
 	}
-	r, err := execute(t, p, EchoTool, `{"a":1}`)
+	r, err := execute(t, p, fixture.EchoTool, `{"a":1}`)
 	var e *tool.Error
 	switch {
 	case err == nil && !sameJSON(r.Text(), `{"a":1}`):
@@ -94,8 +95,8 @@ func checkCloseDuringACall(t *testing.T, p tool.Provider) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	key := rand.Text()
-	done := begin(ctx, p, call(WaitTool, fmt.Sprintf(`{"key":%q}`, key)))
-	await(t, p, key, tally{Began: 1})
+	done := begin(ctx, p, call(fixture.WaitTool, fmt.Sprintf(`{"key":%q}`, key)))
+	await(t, p, key, fixture.Tally{Began: 1})
 	if err := closeWithin(t, p, 100*time.Millisecond); errors.Is(err, errHangs) {
 		t.Errorf("Close runs on after its context has ended: %v", err)
 	}

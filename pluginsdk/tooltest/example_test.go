@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/fixture"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/tooltest"
@@ -18,7 +19,7 @@ import (
 func ExampleRun() { //nolint:testableexamples // it needs a *testing.T
 	_ = func(t *testing.T) {
 		tooltest.Run(t, func(t *testing.T) tool.Provider {
-			set := require.Must(tool.NewSet(tooltest.Fixture()...))(t)
+			set := require.Must(tool.NewSet(fixture.Tools()...))(t)
 			return set
 		})
 	}
@@ -42,27 +43,10 @@ func ExampleCall() {
 	// Invalid tool call: missing required argument: n
 }
 
-func ExampleFixture() {
-	set, err := tool.NewSet(tooltest.Fixture()...)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	ctx := context.Background()
-	result, err := set.Execute(ctx, tool.Call{Name: tooltest.EchoTool, Arguments: json.RawMessage(`{"n":1}`)})
-	fmt.Println(result.Text(), err)
-
-	result, err = set.Execute(ctx, tool.Call{Name: tooltest.FailTool})
-	fmt.Println(result.Text(), result.IsError, err)
-	// Output:
-	// {"n":1} <nil>
-	// failed as asked true <nil>
-}
-
 // A test that fails if the definitions of a plugin change, and writes them with TOOLTEST_UPDATE=1.
 func ExampleGolden() { //nolint:testableexamples // it needs a *testing.T
 	_ = func(t *testing.T) {
-		set := require.Must(tool.NewSet(tooltest.Fixture()...))(t)
+		set := require.Must(tool.NewSet(fixture.Tools()...))(t)
 		tooltest.Golden(t, set, "testdata/tools.json")
 	}
 }
@@ -76,7 +60,7 @@ func ExampleRecord() {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	file := filepath.Join(dir, "echo.json")
-	set, err := tool.NewSet(tooltest.Fixture()...)
+	set, err := tool.NewSet(fixture.Tools()...)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -84,7 +68,7 @@ func ExampleRecord() {
 
 	ctx := context.Background()
 	p := tooltest.Record(set, file) // in practice a plugin or a host
-	_, err = p.Execute(ctx, tool.Call{Name: tooltest.EchoTool, Arguments: json.RawMessage(`{"n":1}`)})
+	_, err = p.Execute(ctx, tool.Call{Name: fixture.EchoTool, Arguments: json.RawMessage(`{"n":1}`)})
 	fmt.Println(err, p.Close(ctx))
 
 	text, err := os.ReadFile(file)

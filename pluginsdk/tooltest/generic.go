@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/fixture"
 	"github.com/toolhost/toolhost/internal/sample"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -43,7 +44,7 @@ func callsOf(t *testing.T, defs []tool.Definition, given []tool.Call) []tool.Cal
 
 // isFixture reports whether a name is that of a tool of [Fixture].
 func isFixture(name string) bool {
-	return slices.ContainsFunc(Fixture(), func(f tool.Tool) bool { return f.Name == name })
+	return slices.ContainsFunc(fixture.Tools(), func(f tool.Tool) bool { return f.Name == name })
 }
 
 // checkCalls makes each call once.

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/fixture"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -105,24 +106,24 @@ func finish(t *testing.T, p tool.Provider) {
 	}
 }
 
-// await polls WaitedTool until the counts for the key reach want.
-func await(t *testing.T, p tool.Provider, key string, want tally) {
+// await polls fixture.WaitedTool until the counts for the key reach want.
+func await(t *testing.T, p tool.Provider, key string, want fixture.Tally) {
 	t.Helper()
 	args := fmt.Sprintf(`{"key":%q,"began":%d,"ended":%d}`, key, want.Began, want.Ended)
-	var have tally
+	var have fixture.Tally
 	for limit := time.Now().Add(ceiling); time.Now().Before(limit); {
-		r, err := execute(t, p, WaitedTool, args)
+		r, err := execute(t, p, fixture.WaitedTool, args)
 		if err != nil {
-			t.Fatalf("%s: %v", WaitedTool, err)
+			t.Fatalf("%s: %v", fixture.WaitedTool, err)
 		}
 		if err := json.Unmarshal([]byte(r.Text()), &have); err != nil {
-			t.Fatalf("%s: %v", WaitedTool, err)
+			t.Fatalf("%s: %v", fixture.WaitedTool, err)
 		}
 		if have.Began >= want.Began && have.Ended >= want.Ended {
 			return
 		}
 	}
-	t.Fatalf("calls of %s: %+v, want %+v", WaitTool, have, want)
+	t.Fatalf("calls of %s: %+v, want %+v", fixture.WaitTool, have, want)
 }
 
 // wantError checks that err is a *tool.Error with the code, whose message contains text.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/fixture"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -156,17 +157,17 @@ func TestReplayKeepsTheContract(t *testing.T) {
 func TestRecordKeepsTheContract(t *testing.T) {
 	t.Parallel()
 	tooltest.Run(t, func(t *testing.T) tool.Provider {
-		return tooltest.Record(newSet(t, tooltest.Fixture()...), filepath.Join(t.TempDir(), "fixture.json"))
+		return tooltest.Record(newSet(t, fixture.Tools()...), filepath.Join(t.TempDir(), "fixture.json"))
 	})
 	file := filepath.Join(t.TempDir(), "content.json")
-	recorder := tooltest.Record(newSet(t, tooltest.Fixture()...), file)
-	require.Must(recorder.Execute(t.Context(), request(tooltest.ContentTool, "")))(t)
+	recorder := tooltest.Record(newSet(t, fixture.Tools()...), file)
+	require.Must(recorder.Execute(t.Context(), request(fixture.ContentTool, "")))(t)
 	require.NoError(t, recorder.Close(t.Context()))
 	p := require.Must(tooltest.Replay(file))(t)
 	for range 2 {
-		got, err := p.Execute(t.Context(), request(tooltest.ContentTool, "{}"))
-		if err != nil || !reflect.DeepEqual(got, tooltest.Content()) {
-			t.Errorf("%v\n%#v\nwant\n%#v", err, got, tooltest.Content())
+		got, err := p.Execute(t.Context(), request(fixture.ContentTool, "{}"))
+		if err != nil || !reflect.DeepEqual(got, fixture.Content()) {
+			t.Errorf("%v\n%#v\nwant\n%#v", err, got, fixture.Content())
 		}
 		for _, c := range got.Content { // it is the caller's
 			if image, ok := c.(tool.ImageContent); ok {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
+	"github.com/toolhost/toolhost/internal/fixture"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -35,10 +36,8 @@ var ceiling = time.Minute
 // names are called as it says: where arguments cannot be guessed, or have to name something
 // that is there.
 //
-// A provider that serves the tools of [Fixture] is tested much further, as it is known what
-// they do: that is for code that passes calls on. It must serve all of them except
-// [PanicTool], and each provider needs a separate Fixture. Run calls open several times and
-// closes every provider.
+// Run calls open several times and closes every provider. One that serves the tools of
+// internal/fixture, all but the panicking one, is tested much further, as it is known what they do.
 func Run(t *testing.T, open func(t *testing.T) tool.Provider, calls ...tool.Call) {
 	t.Helper()
 	if open == nil {
@@ -145,10 +144,10 @@ func checkList(t *testing.T, p tool.Provider) {
 func checkFixture(t *testing.T, p tool.Provider) {
 	defs := list(t, p)
 	byName := func(a, b tool.Definition) int { return strings.Compare(a.Name, b.Name) }
-	for _, want := range Fixture() {
+	for _, want := range fixture.Tools() {
 		i, found := slices.BinarySearchFunc(defs, want.Definition, byName)
 		switch {
-		case !found && want.Name == PanicTool:
+		case !found && want.Name == fixture.PanicTool:
 		case !found:
 			t.Errorf("%s is not listed", want.Name)
 		case defs[i].Description != want.Description:
@@ -204,7 +203,7 @@ func checkEcho(t *testing.T, p tool.Provider) {
 		`{"s":"é 世界 \u0000 \\ \" <&>","n":-12.5e3,"b":true,"z":null,"l":[1,[2,{"x":[]}]],"o":{"":{}}}`,
 		`{"big":12345678901234567,"long":"` + strings.Repeat("x", 100_000) + `"}`,
 	} {
-		r, err := execute(t, p, EchoTool, args)
+		r, err := execute(t, p, fixture.EchoTool, args)
 		if err != nil {
 			t.Errorf("%.100s: %v", args, err)
 			continue
@@ -219,7 +218,7 @@ func checkEcho(t *testing.T, p tool.Provider) {
 }
 
 func checkNoArguments(t *testing.T, p tool.Provider) {
-	r, err := execute(t, p, EchoTool, "")
+	r, err := execute(t, p, fixture.EchoTool, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,11 +228,11 @@ func checkNoArguments(t *testing.T, p tool.Provider) {
 }
 
 func checkContent(t *testing.T, p tool.Provider) {
-	got, err := execute(t, p, ContentTool, `{}`)
+	got, err := execute(t, p, fixture.ContentTool, `{}`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Content()
+	want := fixture.Content()
 	if !sameJSON(string(got.Structured), string(want.Structured)) {
 		t.Errorf("structured: %s, want %s", got.Structured, want.Structured)
 	}
@@ -243,7 +242,7 @@ func checkContent(t *testing.T, p tool.Provider) {
 }
 
 func checkNotFound(t *testing.T, p tool.Provider) {
-	for _, name := range []string{"test.no_such_tool", "", "no/such\nname", EchoTool + " "} {
+	for _, name := range []string{"test.no_such_tool", "", "no/such\nname", fixture.EchoTool + " "} {
 		_, err := execute(t, p, name, `{}`)
 		_ = wantError(t, err, tool.CodeNotFound, "")
 		if !errors.Is(err, tool.ErrNotFound) {
@@ -253,38 +252,38 @@ func checkNotFound(t *testing.T, p tool.Provider) {
 }
 
 func checkFailure(t *testing.T, p tool.Provider) {
-	r, err := execute(t, p, FailTool, `{}`)
+	r, err := execute(t, p, fixture.FailTool, `{}`)
 	if err != nil {
 		t.Fatalf("a tool's own failure was returned as an error: %v", err)
 	}
-	if !r.IsError || r.Text() != failText {
-		t.Errorf("got %+v, want a failure with the text %q", r, failText)
+	if !r.IsError || r.Text() != fixture.FailText {
+		t.Errorf("got %+v, want a failure with the text %q", r, fixture.FailText)
 	}
 }
 
 func checkPlainError(t *testing.T, p tool.Provider) {
-	_, err := execute(t, p, ErrorTool, `{}`)
-	_ = wantError(t, err, tool.CodeToolFailed, "tool "+ErrorTool+" execution failed: "+errorText)
+	_, err := execute(t, p, fixture.ErrorTool, `{}`)
+	_ = wantError(t, err, tool.CodeToolFailed, "tool "+fixture.ErrorTool+" execution failed: "+fixture.ErrorText)
 }
 
 func checkCodedError(t *testing.T, p tool.Provider) {
 	for _, code := range []tool.Code{tool.CodeResourceExhausted, tool.CodePermissionDenied, tool.CodeInvalidArguments} {
-		_, err := execute(t, p, CodedTool, fmt.Sprintf(`{"code":%q}`, code))
-		if e := wantError(t, err, code, "tool "+CodedTool+" execution failed: "+codedText); e != nil && e.Hint != codedHint {
-			t.Errorf("%s: the hint is %q, want %q", code, e.Hint, codedHint)
+		_, err := execute(t, p, fixture.CodedTool, fmt.Sprintf(`{"code":%q}`, code))
+		if e := wantError(t, err, code, "tool "+fixture.CodedTool+" execution failed: "+fixture.CodedText); e != nil && e.Hint != fixture.CodedHint {
+			t.Errorf("%s: the hint is %q, want %q", code, e.Hint, fixture.CodedHint)
 		}
 	}
 }
 
 func checkPanic(t *testing.T, p tool.Provider) {
-	if !slices.Contains(names(list(t, p)), PanicTool) {
+	if !slices.Contains(names(list(t, p)), fixture.PanicTool) {
 		t.Skip("the provider does not serve it")
 	}
-	_, err := execute(t, p, PanicTool, `{}`)
-	if e := wantError(t, err, tool.CodeToolFailed, panicText); e != nil && strings.Contains(e.Error(), "goroutine ") {
+	_, err := execute(t, p, fixture.PanicTool, `{}`)
+	if e := wantError(t, err, tool.CodeToolFailed, fixture.PanicText); e != nil && strings.Contains(e.Error(), "goroutine ") {
 		t.Errorf("the message contains a stack, which is not for models: %s", e.Error())
 	}
-	if _, err := execute(t, p, EchoTool, `{}`); err != nil {
+	if _, err := execute(t, p, fixture.EchoTool, `{}`); err != nil {
 		t.Errorf("after a panic: %v", err)
 	}
 }
@@ -292,7 +291,7 @@ func checkPanic(t *testing.T, p tool.Provider) {
 // checkSession accepts a provider that passes the session on, and one that replaces it.
 func checkSession(t *testing.T, p tool.Provider) {
 	r, err := within(t, func() (tool.Result, error) {
-		return p.Execute(t.Context(), tool.Call{Name: SessionTool, Session: "the-session"})
+		return p.Execute(t.Context(), tool.Call{Name: fixture.SessionTool, Session: "the-session"})
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -315,17 +314,17 @@ func checkStream(t *testing.T, p tool.Provider) {
 			shown.WriteString(d.Text)
 		})
 		for _, ctx := range []context.Context{t.Context(), ctx} {
-			r, err := within(t, func() (tool.Result, error) { return p.Execute(ctx, call(StreamTool, `{}`)) })
+			r, err := within(t, func() (tool.Result, error) { return p.Execute(ctx, call(fixture.StreamTool, `{}`)) })
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := []tool.Content{tool.TextContent{Text: StreamedText}, tool.TextContent{Text: streamedLast}}
+			want := []tool.Content{tool.TextContent{Text: fixture.StreamedText}, tool.TextContent{Text: fixture.StreamedLast}}
 			if !reflect.DeepEqual(r.Content, want) {
 				t.Fatalf("got %d blocks, %d bytes, %.60q; want the text that is streamed, and %q",
-					len(r.Content), len(r.Text()), r.Text(), streamedLast)
+					len(r.Content), len(r.Text()), r.Text(), fixture.StreamedLast)
 			}
 		}
-		if over.Store(true); !strings.HasPrefix(StreamedText, shown.String()) {
+		if over.Store(true); !strings.HasPrefix(fixture.StreamedText, shown.String()) {
 			t.Errorf("the deltas are %d bytes, which are not how the text begins", shown.Len())
 		}
 	}
@@ -333,7 +332,7 @@ func checkStream(t *testing.T, p tool.Provider) {
 
 func checkLarge(t *testing.T, p tool.Provider) {
 	const size = 8 << 20
-	r, err := execute(t, p, BlobTool, fmt.Sprintf(`{"bytes":%d}`, size))
+	r, err := execute(t, p, fixture.BlobTool, fmt.Sprintf(`{"bytes":%d}`, size))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -341,20 +340,20 @@ func checkLarge(t *testing.T, p tool.Provider) {
 		t.Fatalf("%d blocks, want 1", len(r.Content))
 	}
 	c, ok := r.Content[0].(tool.ResourceContent)
-	if !ok || !bytes.Equal(c.Blob, pattern(size)) {
+	if !ok || !bytes.Equal(c.Blob, fixture.Pattern(size)) {
 		t.Errorf("got a %T with %d bytes, want the %d bytes that the tool returned", r.Content[0], len(c.Blob), size)
 	}
 }
 
 func checkGarbled(t *testing.T, p tool.Provider) {
-	r, err := execute(t, p, GarbledTool, `{}`)
+	r, err := execute(t, p, fixture.GarbledTool, `{}`)
 	if err != nil {
 		t.Fatal(err)
 	}
 	text := r.Text()
 	repaired := utf8.ValidString(text) && strings.HasPrefix(text, "good ") && strings.HasSuffix(text, " end")
-	if text != garbled && !repaired {
-		t.Errorf("got %q, want %q or its repair", text, garbled)
+	if text != fixture.Garbled && !repaired {
+		t.Errorf("got %q, want %q or its repair", text, fixture.Garbled)
 	}
 }
 
@@ -371,7 +370,7 @@ func checkConcurrent(t *testing.T, p tool.Provider) {
 					t.Error(err)
 				}
 			}
-			answers[i], faults[i] = p.Execute(t.Context(), call(EchoTool, fmt.Sprintf(`{"n":%d}`, i)))
+			answers[i], faults[i] = p.Execute(t.Context(), call(fixture.EchoTool, fmt.Sprintf(`{"n":%d}`, i)))
 		})
 	}
 	close(begin)

@@ -13,7 +13,7 @@ import (
 // secret would reveal it. If nothing is replaced, both describe args unchanged.
 // Keys are compared case-insensitively, as encoding/json does.
 //
-// The input is nil if args are not JSON, or larger than [audit.MaxInput] after
+// The input is nil if args are not JSON, or larger than [redact.MaxInput] after
 // redaction. It may share memory with args.
 func redacted(args []byte, sensitive []string) (input json.RawMessage, digest string) {
 	if len(sensitive) == 0 || !json.Valid(args) {
@@ -41,11 +41,11 @@ func redactUnknown(args []byte, sensitive []string, known map[string]bool) (inpu
 
 // hiding returns args, which must be JSON, without the values that hides reports.
 func hiding(args []byte, hides func(key string) bool) (input json.RawMessage, digest string) {
-	kept, digest := redact.Values(args, hides, audit.MaxInput+1)
+	kept, digest := redact.Values(args, hides, redact.MaxInput+1)
 	if digest == "" {
 		return small(args), audit.Digest(args)
 	}
-	if len(kept) <= audit.MaxInput {
+	if len(kept) <= redact.MaxInput {
 		input = kept
 	}
 	return input, digest
@@ -53,7 +53,7 @@ func hiding(args []byte, hides func(key string) bool) (input json.RawMessage, di
 
 // small returns args if they fit in a record, and otherwise nil.
 func small(args []byte) json.RawMessage {
-	if len(args) > audit.MaxInput || !json.Valid(args) {
+	if len(args) > redact.MaxInput || !json.Valid(args) {
 		return nil
 	}
 	return args

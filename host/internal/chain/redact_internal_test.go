@@ -59,12 +59,12 @@ func TestRedactLarge(t *testing.T) {
 	equal(t, "the length of the input", len(input), 0)
 	equal(t, "the digest", digest, audit.Digest([]byte(strings.Replace(in, `"a"`, redact.Mark, 1))))
 
-	in = `"` + strings.Repeat("a", audit.MaxInput-1) + `"`
+	in = `"` + strings.Repeat("a", redact.MaxInput-1) + `"`
 	if input, _ := redacted([]byte(in), nil); input != nil {
 		t.Errorf("an input of %d bytes", len(input))
 	}
-	if input, _ := redacted([]byte(in[:1]+in[2:]), nil); len(input) != audit.MaxInput {
-		t.Errorf("no input of %d bytes", audit.MaxInput)
+	if input, _ := redacted([]byte(in[:1]+in[2:]), nil); len(input) != redact.MaxInput {
+		t.Errorf("no input of %d bytes", redact.MaxInput)
 	}
 }
 

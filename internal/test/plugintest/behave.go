@@ -12,13 +12,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/fixture"
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
-	"github.com/toolhost/toolhost/pluginsdk/tooltest"
 )
 
 var behaviours = map[Mode]func(){
-	Fixture:   func() { pluginsdk.Main(tooltest.Fixture()...) },
+	Fixture:   func() { pluginsdk.Main(fixture.Tools()...) },
 	Crasher:   func() { pluginsdk.Main(crashTools()...) },
 	Named:     func() { pluginsdk.Main(namedTools()...) },
 	Outside:   describeOutside,

@@ -22,7 +22,7 @@ type Mode string
 
 // The modes.
 const (
-	Fixture   Mode = "fixture"   // serves tooltest.Fixture
+	Fixture   Mode = "fixture"   // serves fixture.Tools
 	Crasher   Mode = "crasher"   // serves tools that end the process, see Tools
 	Named     Mode = "named"     // serves tools that are named for its file, see NamedTools
 	Outside   Mode = "outside"   // serves the tools that a file in its workspace tells, see Definitions

@@ -192,7 +192,7 @@ func (d *daemon) countCall(name string, r tool.Result, err error, took time.Dura
 
 func (d *daemon) call(ctx context.Context, by control.Caller, c control.Call, asked policy.Approver) control.Answer {
 	may, can := d.allowance(by), setup.Askers{Client: asked, Queue: d.queue}
-	ctx = fleet.WithSubmission(ctx, fleet.Submission{Told: c.Told})
+	ctx = fleet.WithSubmission(ctx, "", c.Told)
 	if c.On != "" {
 		if err := d.checkPlace(c.Name, c.On); err != nil {
 			return control.Answer{Outcome: host.Outcome{Name: c.Name}}.Failed(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/fixture"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -39,5 +40,5 @@ func overLink(t testing.TB, bus *bus, tools ...tool.Tool) *remote {
 func TestCalls(t *testing.T) {
 	t.Parallel()
 	bus := newBus(t, 64<<10)
-	tooltest.Run(t, func(t *testing.T) tool.Provider { return overLink(t, bus, tooltest.Fixture()...) })
+	tooltest.Run(t, func(t *testing.T) tool.Provider { return overLink(t, bus, fixture.Tools()...) })
 }
