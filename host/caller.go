@@ -33,8 +33,8 @@ type Caller struct {
 	Client string
 }
 
-// Anonymous is the name of the caller of [Host.Execute], [Host.Call] and [Host.CallAll].
-const Anonymous = "anonymous"
+// anonymous is the name of the caller of [Host.Execute], [Host.Call] and [Host.CallAll].
+const anonymous = "anonymous"
 
 // WithCaller says who makes the session's calls. Default: the session is a caller of its own.
 func WithCaller(c Caller) SessionOption {

@@ -214,7 +214,7 @@ func TestCallerIsNamed(t *testing.T) {
 		t.Errorf("the record is %+v", r)
 	}
 	_ = h.Call(t.Context(), tool.Call{Name: "danger"})
-	if r := <-records; r.Caller != host.Anonymous || r.Session == "" {
+	if r := <-records; r.Caller != "anonymous" || r.Session == "" {
 		t.Errorf("a call without a session is on record as %+v", r)
 	}
 	_ = h.Session().Call(t.Context(), tool.Call{Name: "danger"})

@@ -215,7 +215,7 @@ func didYouMean(names []string) string {
 // it (certain) or may have it, why says why; else it is nil. A name that is much like that
 // of a tool is taken for a mistake.
 func (h *Host) missing(name string, why *tool.Error, certain bool) error {
-	if why == nil || !certain && len(suggest.Nearest(name, h.Names(), 1)) > 0 {
+	if why == nil || !certain && len(suggest.Nearest(name, h.names(), 1)) > 0 {
 		return h.unknown(name)
 	}
 	out := *why

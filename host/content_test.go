@@ -47,7 +47,7 @@ func TestLockInTheRootWaits(t *testing.T) {
 			}
 			waits("pinned is", h.Sync(t.Context(), dir)) // by the lock that was read before
 			serves("1")
-			waiting := h.WaitingLocks()
+			waiting := h.Status().Waiting
 			if len(waiting) != 1 || waiting[0].File != path || len(waiting[0].InForce) == 0 || len(h.Status().Faults) != 1 {
 				t.Fatalf("%+v wait, and the faults are %v", waiting, h.Status().Faults)
 			}
@@ -60,8 +60,8 @@ func TestLockInTheRootWaits(t *testing.T) {
 			require.NoError(t, h.TrustLock(path, waiting[0].SHA256))
 			require.NoError(t, h.Sync(t.Context(), dir))
 			serves("2")
-			if len(h.WaitingLocks()) != 0 || len(h.Status().Faults) != 0 {
-				t.Errorf("%+v wait, and the faults are %v", h.WaitingLocks(), h.Status().Faults)
+			if len(h.Status().Waiting) != 0 || len(h.Status().Faults) != 0 {
+				t.Errorf("%+v wait, and the faults are %v", h.Status().Waiting, h.Status().Faults)
 			}
 			require.Must(newHost(t, opts...).Load(t.Context(), dir))(t)
 		})

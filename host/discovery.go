@@ -18,17 +18,17 @@ const (
 	// DiscoveryList lists every tool. The default.
 	DiscoveryList Discovery = "list"
 	// DiscoverySearch lists three tools in place of all others, for more tools than a model
-	// should see at once: [SearchTool], which finds tools by words, [CallTool], which calls
-	// one by its name, and [ReadTool], which calls safe ones only.
+	// should see at once: tools.search, which finds tools by words, tools.call, which calls
+	// one by its name, and tools.read, which calls safe ones only.
 	DiscoverySearch Discovery = "search"
 )
 
 // The tools of a session with [DiscoverySearch]. No other tool can have these names, nor their
 // aliases, tools_search, tools_call and tools_read.
 const (
-	SearchTool = "tools.search"
-	CallTool   = "tools.call"
-	ReadTool   = "tools.read"
+	searchTool = "tools.search"
+	callTool   = "tools.call"
+	readTool   = "tools.read"
 )
 
 const (
@@ -38,14 +38,14 @@ const (
 )
 
 var reserved = map[string]bool{
-	SearchTool: true, CallTool: true, ReadTool: true, searchAlias: true, callAlias: true, readAlias: true,
+	searchTool: true, callTool: true, readTool: true, searchAlias: true, callAlias: true, readAlias: true,
 }
 
 // WithDiscovery sets how the session's caller finds tools. With [DiscoverySearch], the session
-// lists three tools only. A call of [CallTool] is one of the tool that it names: that tool's
+// lists three tools only. A call of [callTool] is one of the tool that it names: that tool's
 // policies, rates and approval decide, under its own name, which is also on record. It is listed with
 // the level of the most harmful tool that the caller can reach, as clients may approve what is safe
-// by themselves; for these there is [ReadTool]. Calls by a tool's own name work too. Default:
+// by themselves; for these there is [readTool]. Calls by a tool's own name work too. Default:
 // [DiscoveryList].
 func WithDiscovery(d Discovery) SessionOption {
 	return func(s *Session) { s.searches = d == DiscoverySearch }
@@ -69,7 +69,7 @@ func newDiscovery(h *Host) *discovery {
 		return e
 	}
 	return &discovery{
-		search: made(SearchTool, searchAlias, tool.Tool{
+		search: made(searchTool, searchAlias, tool.Tool{
 			Definition: tool.Definition{
 				Description: "Finds tools by what they do. There are more tools than are listed here: search before you say that " +
 					"something cannot be done. Each tool that is found comes with its name, its description and the schema of its " +
@@ -82,14 +82,14 @@ func newDiscovery(h *Host) *discovery {
 			},
 			Handler: h.searchTools,
 		}),
-		call: made(CallTool, callAlias, tool.Tool{
+		call: made(callTool, callAlias, tool.Tool{
 			Definition: tool.Definition{
 				Description: "Calls a tool that tools.search has found.",
 				InputSchema: calledSchema,
 			},
 			Handler: func(context.Context, tool.Call) (tool.Result, error) { return tool.Result{}, callsItself() },
 		}),
-		read: made(ReadTool, readAlias, tool.Tool{
+		read: made(readTool, readAlias, tool.Tool{
 			Definition: tool.Definition{
 				Description: "Calls a tool that tools.search has found and whose safety is safe: it only looks, and changes nothing.",
 				InputSchema: calledSchema,
@@ -110,7 +110,7 @@ func callsItself() error {
 		Try("name the tool that you want to call")
 }
 
-// notRead is the handler of [ReadTool], which gets the calls that [Session.meant] has not made calls
+// notRead is the handler of [readTool], which gets the calls that [Session.meant] has not made calls
 // of a safe tool.
 func (h *Host) notRead(ctx context.Context, call tool.Call) (tool.Result, error) {
 	var asked struct{ Name string }
@@ -125,7 +125,7 @@ func (h *Host) notRead(ctx context.Context, call tool.Call) (tool.Result, error)
 		return tool.Result{}, callsItself()
 	}
 	return tool.Result{}, tool.Errorf(tool.CodePermissionDenied, "%s calls safe tools only, and %s is %s",
-		call.Name, e.def.Name, e.def.Safety.Effective()).Try("call it with " + CallTool)
+		call.Name, e.def.Name, e.def.Safety.Effective()).Try("call it with " + callTool)
 }
 
 const (
@@ -139,15 +139,15 @@ const (
 // find returns the tool with a reserved name.
 func (d *discovery) find(name string) *entry {
 	switch name {
-	case SearchTool, searchAlias:
+	case searchTool, searchAlias:
 		return d.search
-	case ReadTool, readAlias:
+	case readTool, readAlias:
 		return d.read
 	}
 	return d.call
 }
 
-// tools are those that a session lists: [CallTool] is as harmful as what it can call.
+// tools are those that a session lists: [callTool] is as harmful as what it can call.
 func (d *discovery) tools(s *Session, f Filter) []Tool {
 	var out []Tool
 	for _, e := range []*entry{d.call, d.read, d.search} {
@@ -181,11 +181,11 @@ func (s *Session) worst() tool.Safety {
 	return worst
 }
 
-// meant returns the call that a call of [CallTool], or of [ReadTool] for a safe tool, asks for, or
+// meant returns the call that a call of [callTool], or of [readTool] for a safe tool, asks for, or
 // the call itself, whose arguments are then judged by the schema of its tool.
 func (s *Session) meant(call tool.Call) tool.Call {
-	reads := call.Name == ReadTool || call.Name == readAlias
-	if !s.searches || !reads && call.Name != CallTool && call.Name != callAlias {
+	reads := call.Name == readTool || call.Name == readAlias
+	if !s.searches || !reads && call.Name != callTool && call.Name != callAlias {
 		return call
 	}
 	var asked struct {
@@ -233,7 +233,7 @@ func indexOf(listed []*entry) *search.Index {
 	return search.New(tools)
 }
 
-// searchTools is the handler of [SearchTool]. It finds what the caller may call.
+// searchTools is the handler of [searchTool]. It finds what the caller may call.
 func (h *Host) searchTools(ctx context.Context, call tool.Call) (tool.Result, error) {
 	in := struct {
 		Query string  `json:"query"`

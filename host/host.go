@@ -116,7 +116,7 @@ func New(opts ...Option) (*Host, error) {
 	}
 	h.chain = h.commonChain()
 	h.discovery = sync.OnceValue(func() *discovery { return newDiscovery(h) })
-	h.anonymous = h.Session(WithCaller(Caller{Name: Anonymous}))
+	h.anonymous = h.Session(WithCaller(Caller{Name: anonymous}))
 	return h, nil
 }
 

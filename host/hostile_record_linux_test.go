@@ -82,7 +82,7 @@ func TestRequiredWhileLocked(t *testing.T) {
 		t.Errorf("%d and %d runs", *runs["safe"], *runs["cautious"])
 	}
 	report := require.Must(audit.Verify(t.Context(), path))(t)
-	if !report.Whole() || report.Lines != 2*calls+2 {
+	if report.Break != nil || report.Lines != 2*calls+2 {
 		t.Errorf("the record of %d calls:\n%s", 2*calls+1, &report)
 	}
 }

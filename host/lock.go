@@ -78,8 +78,7 @@ type WaitingLock struct {
 	Error   *tool.Error
 }
 
-// WaitingLocks returns the locks whose content waits to be trusted.
-func (h *Host) WaitingLocks() (out []WaitingLock) {
+func (h *Host) waitingLocks() (out []WaitingLock) {
 	for _, f := range h.operator.allLocks() {
 		_, _ = f.current(h.operator)
 		f.mu.Lock()

@@ -189,8 +189,10 @@ type Status struct {
 	Skipped []plugin.Skipped
 	// Faults are what keeps [Host.Follow] from following the directories as it should, as of its last look:
 	// a directory that cannot be read or that others may write to, or that changes are noticed late; and the
-	// locks whose content waits ([Host.WaitingLocks]). Nil: nothing is wrong, or no Follow runs.
+	// locks whose content waits. Nil: nothing is wrong, or no Follow runs.
 	Faults []*tool.Error
+	// Waiting are the locks inside the root whose content waits to be trusted ([Host.TrustLock]).
+	Waiting []WaitingLock
 	// DroppedEvents counts the events that the hooks ([WithHooks]) have missed because they were slow: more
 	// than 1,024 of a kind were waiting.
 	DroppedEvents uint64
@@ -198,8 +200,8 @@ type Status struct {
 
 // Status returns how the plugins are doing as a whole; [Host.Plugins] has each of them.
 func (h *Host) Status() Status {
-	out := Status{Draining: h.roster.Draining(), Skipped: h.roster.Skipped(), Faults: h.roster.Faults()}
-	for _, w := range h.WaitingLocks() {
+	out := Status{Draining: h.roster.Draining(), Skipped: h.roster.Skipped(), Faults: h.roster.Faults(), Waiting: h.waitingLocks()}
+	for _, w := range out.Waiting {
 		out.Faults = append(out.Faults, w.Error)
 	}
 	if e := h.events; e != nil {

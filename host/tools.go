@@ -100,8 +100,8 @@ func (h *Host) Tools(f Filter) []Tool {
 	return out
 }
 
-// Names returns the names of all tools, sorted.
-func (h *Host) Names() []string {
+// names returns those of all tools, sorted.
+func (h *Host) names() []string {
 	listed := h.registry.read().listed
 	out := make([]string, len(listed))
 	for i, e := range listed {

@@ -160,7 +160,7 @@ func (l *auditFile) verify(ctx context.Context, expect string, known []audit.Mar
 				Message: "no call is recorded, so no line has the hash " + expect, Hint: "name another log with --file",
 			})
 		}
-	case !report.Whole():
+	case report.Break != nil:
 		hint := "keep a copy of its files before you do anything else with them"
 		if report.Break.Kind == audit.Missing && head.Seq > 0 {
 			hint += "; " + restoreHint(file)

@@ -89,7 +89,10 @@ func (d *demo) run(ctx context.Context) error {
 		return err
 	})
 	d.step(ctx, "list their tools", func() error {
-		names := d.host.Host.Names()
+		var names []string
+		for _, t := range d.host.Host.Tools(host.Filter{}) {
+			names = append(names, t.Name)
+		}
 		d.notef("%d tools: %s", len(names), output.Shorten(strings.Join(names, ", "), 150))
 		return nil
 	})

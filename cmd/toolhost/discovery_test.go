@@ -95,7 +95,7 @@ func TestDiscoveryQuality(t *testing.T) {
 	for _, q := range queries {
 		args, _ := json.Marshal(map[string]any{"query": q.query, "limit": 3})
 		var found struct{ Tools []struct{ Name string } }
-		if out := s.Call(t.Context(), tool.Call{Name: host.SearchTool, Arguments: args}); json.Unmarshal([]byte(out.Content), &found) != nil {
+		if out := s.Call(t.Context(), tool.Call{Name: "tools.search", Arguments: args}); json.Unmarshal([]byte(out.Content), &found) != nil {
 			t.Fatalf("%q: %+v", q.query, out)
 		}
 		hit := slices.ContainsFunc(found.Tools, func(f struct{ Name string }) bool { return slices.Contains(q.would, f.Name) })

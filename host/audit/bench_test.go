@@ -53,7 +53,7 @@ func BenchmarkRead(b *testing.B) {
 	b.Run("verify", func(b *testing.B) {
 		b.SetBytes(size)
 		for b.Loop() {
-			if r, err := Verify(b.Context(), path); err != nil || !r.Whole() {
+			if r, err := Verify(b.Context(), path); err != nil || r.Break != nil {
 				b.Fatal(err, &r)
 			}
 		}

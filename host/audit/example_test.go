@@ -45,6 +45,6 @@ func example() error {
 		fmt.Println(e.Seq, e.Tool, e.Code)
 	}
 	report, err := audit.Verify(context.Background(), path)
-	fmt.Println("whole:", report.Whole(), "up to line", report.UpTo.Seq)
+	fmt.Println("whole:", report.Break == nil, "up to line", report.UpTo.Seq)
 	return err
 }

@@ -204,7 +204,7 @@ func TestConcurrentWriters(t *testing.T) {
 				return
 			default:
 			}
-			if r, err := Verify(t.Context(), path); err != nil || !r.Whole() {
+			if r, err := Verify(t.Context(), path); err != nil || r.Break != nil {
 				t.Errorf("while it is written: %v\n%s", err, &r)
 			}
 			for _, err := range Search(t.Context(), path, Filter{Limit: 3}) {

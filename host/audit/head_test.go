@@ -152,12 +152,12 @@ func TestVerifyExpects(t *testing.T) {
 	_, path := newLog(t, 5, Options{})
 	hash := verify(t, path).UpTo.Hash
 	r, err := Verify(t.Context(), path, Mark{Hash: hash})
-	if err != nil || !r.Whole() || len(r.Found) != 1 || r.Found[0].Seq != 5 || !strings.Contains(r.String(), "is that of line 5") {
+	if err != nil || r.Break != nil || len(r.Found) != 1 || r.Found[0].Seq != 5 || !strings.Contains(r.String(), "is that of line 5") {
 		t.Errorf("the report is %s, %v", &r, err)
 	}
 	overwrite(t, path, readLines(t, path)[:4]...)
 	r, err = Verify(t.Context(), path, Mark{Hash: hash})
-	if err != nil || r.Whole() || !strings.Contains(r.String(), "no line has the hash "+hash) {
+	if err != nil || r.Break == nil || !strings.Contains(r.String(), "no line has the hash "+hash) {
 		t.Errorf("without the line, the report is %s, %v", &r, err)
 	}
 }
@@ -191,7 +191,7 @@ func TestMaxAge(t *testing.T) {
 			t.Errorf("after line %d there are %d other files, want %d", i, got, c.files)
 		}
 	}
-	if r := verify(t, path); !r.Whole() || r.Lines != 3 || r.From.Seq != 2 {
+	if r := verify(t, path); r.Break != nil || r.Lines != 3 || r.From.Seq != 2 {
 		t.Errorf("the report is\n%s", r)
 	}
 	if _, err := os.Stat(stranger); err != nil {

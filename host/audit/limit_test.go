@@ -43,7 +43,7 @@ func childIsLimited(args []string) error {
 	if tool.CodeOf(err) != tool.CodeResourceExhausted || !errors.Is(err, syscall.EFBIG) {
 		return fmt.Errorf("after %d lines: %w", n, err)
 	}
-	if r, err := Verify(context.Background(), args[0]); err != nil || !r.Whole() || r.Lines != n-1 {
+	if r, err := Verify(context.Background(), args[0]); err != nil || r.Break != nil || r.Lines != n-1 {
 		return fmt.Errorf("after the error: %w\n%s", err, &r)
 	}
 	limit.Cur = most
@@ -57,7 +57,7 @@ func TestFileSizeLimit(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	r := verify(t, path)
-	if !r.Whole() || r.Lines < 2 || len(r.Torn) > 0 {
+	if r.Break != nil || r.Lines < 2 || len(r.Torn) > 0 {
 		t.Errorf("the report is\n%s", r)
 	}
 }

@@ -112,7 +112,7 @@ func verify(t *testing.T, path string) *Report {
 func isWhole(t *testing.T, path string, lines int) *Report {
 	t.Helper()
 	r := verify(t, path)
-	if !r.Whole() || r.Lines != lines {
+	if r.Break != nil || r.Lines != lines {
 		t.Errorf("want %d lines and no break:\n%s", lines, r)
 	}
 	return r

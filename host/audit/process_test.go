@@ -45,13 +45,13 @@ func TestProcesses(t *testing.T) {
 			left--
 		default: // read and write meanwhile
 			write(t, f, 1)
-			if r := verify(t, path); !r.Whole() {
+			if r := verify(t, path); r.Break != nil {
 				t.Errorf("while it is written:\n%s", r)
 			}
 		}
 	}
 	r := verify(t, path)
-	if !r.Whole() || r.Files < 5 {
+	if r.Break != nil || r.Files < 5 {
 		t.Errorf("the report is\n%s", r)
 	}
 	written := map[string]int{}
@@ -77,7 +77,7 @@ func TestKilled(t *testing.T) {
 		require.NoError(t, cmd.Process.Kill())
 		_ = cmd.Wait() // it was killed
 		write(t, f, 1)
-		if r := verify(t, path); !r.Whole() {
+		if r := verify(t, path); r.Break != nil {
 			t.Errorf("when it was killed:\n%s", r)
 		}
 	}

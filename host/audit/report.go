@@ -45,9 +45,6 @@ type Mark struct {
 	Hash string    `json:"hash"`
 }
 
-// Whole reports whether nothing is wrong with the log.
-func (r *Report) Whole() bool { return r.Break == nil }
-
 // String returns the report for people, without a newline at its end.
 func (r *Report) String() string {
 	var b strings.Builder

@@ -69,7 +69,7 @@ func TestKeep(t *testing.T) {
 	_, path := newLog(t, 20, Options{MaxSize: size, Keep: 2})
 	equal(t, "the files", names(t, path), " .000005 .000006")
 	r := verify(t, path)
-	if !r.Whole() || r.From.Seq == 1 || !strings.Contains(r.String(), fmt.Sprintf("from line %d on", r.From.Seq)) {
+	if r.Break != nil || r.From.Seq == 1 || !strings.Contains(r.String(), fmt.Sprintf("from line %d on", r.From.Seq)) {
 		t.Errorf("the report is\n%s", r)
 	}
 	equal(t, "the number of lines", r.Lines, int(20-r.From.Seq+1))
@@ -77,7 +77,7 @@ func TestKeep(t *testing.T) {
 	// What else goes away is missed.
 	require.NoError(t, os.Remove(rotatedPath(path, 5)))
 	r = verify(t, path)
-	if r.Whole() || r.Break.Kind != Missing || !strings.Contains(r.Break.Text, "at the beginning of the log") {
+	if r.Break == nil || r.Break.Kind != Missing || !strings.Contains(r.Break.Text, "at the beginning of the log") {
 		t.Errorf("without its oldest file:\n%s", r)
 	}
 	equal(t, "whole up to", r.UpTo.Seq, 20)
@@ -109,7 +109,7 @@ func TestKeepInterrupted(t *testing.T) {
 	isWhole(t, path, 9)
 	write(t, f, 3) // and the next rotation deletes it
 	equal(t, "the files", names(t, path), " .000003")
-	equal(t, "it", verify(t, path).Whole(), true)
+	equal(t, "it", verify(t, path).Break == nil, true)
 }
 
 // A crash between the rename and the new file loses nothing.

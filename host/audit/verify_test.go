@@ -102,7 +102,7 @@ func TestVerify(t *testing.T) {
 			if !strings.Contains(r.String(), c.says) {
 				t.Errorf("it does not say %q:\n%s", c.says, r)
 			}
-			equal(t, "it", r.Whole(), c.want == fmt.Sprintf("%d lines:", r.Lines))
+			equal(t, "it", r.Break == nil, c.want == fmt.Sprintf("%d lines:", r.Lines))
 		})
 	}
 }
@@ -123,7 +123,7 @@ func TestVerifyEachByte(t *testing.T) {
 			changed := slices.Clone(original)
 			changed[i] ^= bit
 			overwrite(t, path, changed)
-			if r := verify(t, path); r.Whole() || r.UpTo.Seq != 1 || r.Break.Line != 2 {
+			if r := verify(t, path); r.Break == nil || r.UpTo.Seq != 1 || r.Break.Line != 2 {
 				t.Errorf("byte %d, bit %x: %s", i, bit, r)
 			}
 		}

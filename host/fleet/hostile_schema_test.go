@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -36,8 +37,8 @@ func TestHugeSchemasHarmNoOtherHost(t *testing.T) {
 		c.Log = hclog.New(&hclog.LoggerOptions{Output: log, Level: hclog.Warn})
 	}))
 	count := func(prefix string) (n int) {
-		for _, name := range a.Names() {
-			if strings.HasPrefix(name, prefix) {
+		for _, t := range a.Tools(host.Filter{}) {
+			if strings.HasPrefix(t.Name, prefix) {
 				n++
 			}
 		}

@@ -45,8 +45,8 @@ type Note struct {
 	Renamed map[string]string `json:"renamed,omitempty"`
 }
 
-// Defined is what [Export] takes: a [tool.Definition], and what embeds one, such as a host's tool.
-type Defined interface{ Defined() tool.Definition }
+// defined is a [tool.Definition], and what embeds one, such as a host's tool.
+type defined interface{ Defined() tool.Definition }
 
 // Export returns the tools in the format f: those that a host or a session lists. One without an alias gets one;
 // MCP needs none. The order of tools does not change the output.
@@ -58,7 +58,7 @@ type Defined interface{ Defined() tool.Definition }
 // # Errors
 //
 // [tool.CodeInvalidArguments] for an unknown format, and for [Strict] in a format that has none.
-func Export[T Defined](f Format, tools []T, opts ...Option) (*Offer, error) {
+func Export[T defined](f Format, tools []T, opts ...Option) (*Offer, error) {
 	if _, err := ParseFormat(string(f)); err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func Export[T Defined](f Format, tools []T, opts ...Option) (*Offer, error) {
 }
 
 // named returns the definitions of tools, each with an alias.
-func named[T Defined](tools []T) []tool.Definition {
+func named[T defined](tools []T) []tool.Definition {
 	out, taken := make([]tool.Definition, len(tools)), map[string]bool{}
 	for i, t := range tools {
 		out[i] = t.Defined()

@@ -117,7 +117,7 @@ func (f *flow) run(ctx context.Context) error {
 
 // connect makes a connection, during which the server asks for the authorization.
 func (f *flow) connect(ctx context.Context, handler auth.OAuthHandler) error {
-	if f.u.config.Transport == TransportSSE {
+	if f.u.config.Transport == transportSSE {
 		return f.get(ctx, handler)
 	}
 	l, err := f.u.connectWith(ctx, nil, plugin.Events{}, handler)

@@ -207,10 +207,10 @@ func TestTokensStay(t *testing.T) {
 	defer thief.Close()
 	elsewhere := thief.URL // another port is another server
 	for name, handler := range map[string]http.HandlerFunc{
-		TransportHTTP: func(w http.ResponseWriter, r *http.Request) {
+		transportHTTP: func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, elsewhere, http.StatusTemporaryRedirect)
 		},
-		TransportSSE: func(w http.ResponseWriter, r *http.Request) {
+		transportSSE: func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			_, _ = fmt.Fprintf(w, "event: endpoint\ndata: %s/steal\n\n", elsewhere)
 			w.(http.Flusher).Flush()

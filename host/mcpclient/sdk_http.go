@@ -78,7 +78,7 @@ func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	body := &observedBody{ReadCloser: resp.Body, l: t.l, call: call, end: end, most: mcpline.MaxMessage}
 	media, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
 	events := strings.TrimSpace(strings.ToLower(media)) == "text/event-stream"
-	piped := t.l.u.config.Transport == TransportSSE // whose messages the pipe receives
+	piped := t.l.u.config.Transport == transportSSE // whose messages the pipe receives
 	switch {
 	case resp.StatusCode < 200 || resp.StatusCode > 299:
 		body.next, body.most = body.whole, maxErrorBody
@@ -98,7 +98,7 @@ func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // authorize adds the token to a request of the older transport, for which the SDK does not.
 func (t *roundTripper) authorize(req *http.Request) error {
-	if t.l.u.tokens == nil || t.l.u.config.Transport != TransportSSE {
+	if t.l.u.tokens == nil || t.l.u.config.Transport != transportSSE {
 		return nil
 	}
 	token, err := t.l.u.tokens.Token()

@@ -26,7 +26,7 @@ import (
 func (u *Upstream) transport(
 	l *link, stdio io.ReadWriteCloser, handler auth.OAuthHandler,
 ) (mcp.Transport, error) {
-	if u.config.Transport == TransportStdio {
+	if u.config.Transport == transportStdio {
 		if stdio == nil {
 			return nil, errors.New("no process is run for it")
 		}
@@ -44,7 +44,7 @@ func (u *Upstream) transport(
 		t.base.CloseIdleConnections()
 		return nil
 	}
-	if u.config.Transport == TransportSSE {
+	if u.config.Transport == transportSSE {
 		opened.Transport = &pipe{l: l, lenient: true, Transport: &mcp.SSEClientTransport{
 			Endpoint: u.config.URL, HTTPClient: client, MaxEventSize: mcpline.MaxMessage,
 		}}

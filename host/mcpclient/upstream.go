@@ -25,9 +25,9 @@ import (
 
 // The transports of an [Config].
 const (
-	TransportStdio = "stdio" // a program's standard input and output
-	TransportHTTP  = "http"  // streamable HTTP
-	TransportSSE   = "sse"   // HTTP with server-sent events, the transport before 2025-03-26
+	transportStdio = "stdio" // a program's standard input and output
+	transportHTTP  = "http"  // streamable HTTP
+	transportSSE   = "sse"   // HTTP with server-sent events, the transport before 2025-03-26
 )
 
 // Config says what MCP server an [Upstream] connects to: a program or a URL.
@@ -47,8 +47,8 @@ type Config struct {
 	// URL is the address of a server that runs elsewhere. Redirects are followed within its
 	// host. The only proxy is that of the environment (HTTPS_PROXY, NO_PROXY).
 	URL string
-	// Transport is one of the Transport constants. Default: [TransportStdio] with a Command,
-	// [TransportHTTP] with a URL.
+	// Transport is "stdio", "http" (streamable HTTP) or "sse" (HTTP with server-sent events, the transport before
+	// 2025-03-26). Default: "stdio" with a Command, "http" with a URL.
 	Transport string
 	// Headers are sent with each request to URL, and to no other host.
 	Headers http.Header
@@ -124,9 +124,9 @@ func New(config Config) (*Upstream, error) {
 		return nil, fmt.Errorf("MCP server %q: "+format, append([]any{config.Name}, args...)...)
 	}
 	if config.Transport == "" {
-		config.Transport = TransportHTTP
+		config.Transport = transportHTTP
 		if config.Command != "" {
-			config.Transport = TransportStdio
+			config.Transport = transportStdio
 		}
 	}
 	switch {
@@ -136,9 +136,9 @@ func New(config Config) (*Upstream, error) {
 		return bad("neither a command nor a URL: give one of them")
 	case config.Command != "" && config.URL != "":
 		return bad("both a command and a URL: leave one of them out")
-	case !slices.Contains([]string{TransportStdio, TransportHTTP, TransportSSE}, config.Transport):
+	case !slices.Contains([]string{transportStdio, transportHTTP, transportSSE}, config.Transport):
 		return bad("unknown transport %q: use stdio, http or sse", config.Transport)
-	case (config.Transport == TransportStdio) != (config.Command != ""):
+	case (config.Transport == transportStdio) != (config.Command != ""):
 		return bad("the transport %q does not fit: stdio needs a command, http and sse a URL", config.Transport)
 	}
 	for _, pattern := range slices.Concat(config.Include, config.Exclude) {

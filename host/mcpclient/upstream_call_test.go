@@ -157,7 +157,7 @@ func everyWay(t *testing.T, f func(t *testing.T, l *link, w *watched, s *busySer
 		t.Parallel()
 		s := newBusyServer()
 		h := mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return s.Server }, nil)
-		l, w, _ := onHTTPServer(t, h, func(c *Config) { c.Transport = TransportSSE })
+		l, w, _ := onHTTPServer(t, h, func(c *Config) { c.Transport = transportSSE })
 		f(t, l, w, s, "sse")
 	})
 }

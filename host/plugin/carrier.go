@@ -1,7 +1,5 @@
 package plugin
 
-import "github.com/toolhost/toolhost/pluginsdk/tool"
-
 // Carrier is what calls travel on. If a plugin does not offer the chosen one, the next is
 // used: Socket, then Stream, then Unary.
 type Carrier string
@@ -17,18 +15,3 @@ const (
 	// Unary is a gRPC call for each call: what the simplest plugin has.
 	Unary Carrier = "unary"
 )
-
-// ParseCarrier reads a carrier's name; empty: [Stream].
-//
-// # Errors
-//
-// [tool.CodeInvalidArguments] for any other name.
-func ParseCarrier(name string) (Carrier, error) {
-	switch c := Carrier(name); c {
-	case "":
-		return Stream, nil
-	case Socket, Stream, Unary:
-		return c, nil
-	}
-	return "", tool.Errorf(tool.CodeInvalidArguments, "unknown carrier %.40q", name).Try("use socket, stream or unary")
-}

@@ -60,7 +60,9 @@ func until(causes chan<- error) func(context.Context, task.Asker) task.End {
 }
 
 func end(size int) func(context.Context, task.Asker) task.End {
-	return func(context.Context, task.Asker) task.End { return task.End{Result: tool.Text(strings.Repeat("x", size))} }
+	return func(context.Context, task.Asker) task.End {
+		return task.End{Result: tool.Text(strings.Repeat("x", size))}
+	}
 }
 
 func TestStartRunsTheCall(t *testing.T) {
@@ -229,7 +231,10 @@ func TestTimeOfTasks(t *testing.T) {
 				return
 			}
 			least := min(c.kept, 5*time.Minute)
-			late := start(t, m, s, func(context.Context, task.Asker) task.End { time.Sleep(min(c.kept, 48*time.Hour) - 1); return task.End{} })
+			late := start(t, m, s, func(context.Context, task.Asker) task.End {
+				time.Sleep(min(c.kept, 48*time.Hour) - 1)
+				return task.End{}
+			})
 			time.Sleep(min(c.kept, 48*time.Hour) - 1)
 			synctest.Wait()
 			if got := get(t, m, s, late.ID); got.State != task.Ended || got.TTL < c.kept {

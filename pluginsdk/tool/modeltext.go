@@ -20,12 +20,12 @@ func ModelText(err error, name string) string {
 	}
 	// Errors that wrap e add to its message.
 	text := strings.Replace(err.Error(), inParentheses(e.Advice()), "", 1)
-	return CalledBy(text, e.Tool, name) + inParentheses(e.Hint)
+	return calledBy(text, e.Tool, name) + inParentheses(e.Hint)
 }
 
-// CalledBy returns a text with each mention of a tool's name replaced by another name of
+// calledBy returns a text with each mention of a tool's name replaced by another name of
 // the tool. It replaces whole names only: in a text about fs.read, fs.readme stays.
-func CalledBy(text, name, other string) string {
+func calledBy(text, name, other string) string {
 	if name == "" || other == "" || name == other || !strings.Contains(text, name) {
 		return text
 	}

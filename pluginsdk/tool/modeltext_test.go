@@ -45,7 +45,7 @@ func TestCalledBy(t *testing.T) {
 		{"fs.read-only, fs.readme, my.fs.read, fs.read.all and (fs.read)", "fs.read-only, fs.readme, my.fs.read, fs.read.all and (fs_read)"},
 		{"nothing", "nothing"},
 	} {
-		if got := CalledBy(c.text, "fs.read", "fs_read"); got != c.want {
+		if got := calledBy(c.text, "fs.read", "fs_read"); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
 	}

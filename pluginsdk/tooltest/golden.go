@@ -14,13 +14,13 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// UpdateVariable is the environment variable with which [Golden] writes its files: TOOLTEST_UPDATE=1
+// updateVariable is the environment variable with which [Golden] writes its files: TOOLTEST_UPDATE=1
 // go test ./... It is not a flag, as a test may have an -update of its own.
-const UpdateVariable = "TOOLTEST_UPDATE"
+const updateVariable = "TOOLTEST_UPDATE"
 
 // Golden fails the test if the definitions of p are not those in file, such as
 // testdata/tools.json, and shows the lines that differ. What models, clients and locks see of a
-// plugin then changes only on purpose. With [UpdateVariable] set to 1 the file is written.
+// plugin then changes only on purpose. With TOOLTEST_UPDATE=1 the file is written.
 func Golden(t testing.TB, p tool.Provider, file string) {
 	t.Helper()
 	defs, err := p.List(t.Context())
@@ -31,7 +31,7 @@ func Golden(t testing.TB, p tool.Provider, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if os.Getenv(UpdateVariable) == "1" {
+	if os.Getenv(updateVariable) == "1" {
 		if err := writeFile(file, got); err != nil {
 			t.Fatal(err)
 		}
@@ -40,12 +40,12 @@ func Golden(t testing.TB, p tool.Provider, file string) {
 	want, err := os.ReadFile(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		t.Errorf("there is no %s: run the test with %s=1 to write it", file, UpdateVariable)
+		t.Errorf("there is no %s: run the test with %s=1 to write it", file, updateVariable)
 	case err != nil:
 		t.Error(err)
 	case !bytes.Equal(got, bytes.ReplaceAll(want, []byte("\r\n"), []byte("\n"))):
 		t.Errorf("the definitions are not those in %s; run the test with %s=1 if they should be:\n%s",
-			file, UpdateVariable, difference(string(want), string(got)))
+			file, updateVariable, difference(string(want), string(got)))
 	}
 }
 

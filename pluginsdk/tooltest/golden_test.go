@@ -24,7 +24,7 @@ func (f *failures) Errorf(format string, a ...any) { fmt.Fprintf(&f.text, format
 func (f *failures) Error(a ...any)                 { fmt.Fprint(&f.text, a...) }
 
 func TestGolden(t *testing.T) {
-	t.Setenv(tooltest.UpdateVariable, "")
+	t.Setenv("TOOLTEST_UPDATE", "")
 	file := filepath.Join(t.TempDir(), "testdata", "tools.json")
 	golden := func(describe, most string) string {
 		type in struct {
@@ -39,11 +39,11 @@ func TestGolden(t *testing.T) {
 	if got := golden("Does.", "5"); !strings.Contains(got, "there is no "+file+": run the test with TOOLTEST_UPDATE=1") {
 		t.Errorf("without a file: %s", got)
 	}
-	t.Setenv(tooltest.UpdateVariable, "1")
+	t.Setenv("TOOLTEST_UPDATE", "1")
 	if got := golden("Does.", "5"); got != "" {
 		t.Errorf("writing it: %s", got)
 	}
-	t.Setenv(tooltest.UpdateVariable, "")
+	t.Setenv("TOOLTEST_UPDATE", "")
 	if got := golden("Does.", "5"); got != "" {
 		t.Errorf("nothing has changed: %s", got)
 	}

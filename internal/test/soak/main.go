@@ -119,9 +119,9 @@ func parse(args []string, complaints io.Writer) (settings, error) {
 		return s, fmt.Errorf("there are no arguments, and no number is negative; callers, plugins and every are not 0 either (got %q)", args)
 	}
 	for name := range strings.SplitSeq(carriers, ",") {
-		c, err := plugin.ParseCarrier(name)
-		if err != nil {
-			return s, err
+		c := plugin.Carrier(name)
+		if c != plugin.Socket && c != plugin.Stream && c != plugin.Unary {
+			return s, fmt.Errorf("%q is not a carrier: use socket, stream or unary", name)
 		}
 		if !slices.Contains(s.carriers, c) {
 			s.carriers = append(s.carriers, c)

@@ -21,7 +21,7 @@ import (
 // line with the directories. Without an operator's word, plugins whose files changed inside the
 // workspace stay as they are.
 func (d *daemon) reloadAll(ctx context.Context, why session.Reading) error {
-	if waiting := d.local.Host.WaitingLocks(); why == session.ByOperator && len(waiting) > 0 {
+	if waiting := d.local.Host.Status().Waiting; why == session.ByOperator && len(waiting) > 0 {
 		return notReloaded(session.Held(waiting[0].File))
 	}
 	before := d.current.Load()

@@ -28,7 +28,7 @@ func (d *daemon) Waiting() []control.Waiting {
 			out = append(out, control.Waiting{File: file, SHA256: sum, Difference: c.Difference(content)})
 		}
 	}
-	for _, w := range d.local.Host.WaitingLocks() {
+	for _, w := range d.local.Host.Status().Waiting {
 		content, err := trusted.Read(w.File, lockfile.MaxSize)
 		if err != nil || trust.Sum(content) != w.SHA256 {
 			content = nil // it changes again, and that digest is not there to be accepted
