@@ -17,9 +17,12 @@ import (
 // cancelGrace is how long the daemon may take to report the outcome of a canceled call.
 const cancelGrace = 2 * time.Second
 
-// Call runs a call in the daemon. The approver is asked here; nil: no approver. The asker of ctx
+// Call runs a call. The approver is asked here; nil: no approver. The asker of ctx
 // answers the questions of the tool, and deltas go where ctx says. The call ends when ctx does.
 func (c *Client) Call(ctx context.Context, call Call, a policy.Approver) Answer {
+	if c.own != nil {
+		return c.own.Run(ctx, Caller{}, call, a)
+	}
 	id := "" // of the durable call; empty: it is none, or is not in the queue yet
 	told := call.Told
 	call.Told = func(is string) {
@@ -74,7 +77,7 @@ func (c *Client) run(ctx context.Context, call Call, a policy.Approver) (Answer,
 	wire, hangUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer hangUp()
 	defer context.AfterFunc(ctx, func() { r.cancel(wire, hangUp) })()
-	in, err := stream[daemonv1.CallResponse](wire, c, daemonv1.DaemonCallProcedure, request)
+	in, err := stream(wire, c, daemonv1.DaemonHandler.Call, request)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -118,8 +121,7 @@ func (r *callReader) cancel(wire context.Context, hangUp context.CancelFunc) {
 	case <-ctx.Done():
 		return
 	}
-	request := &daemonv1.CancelCallRequest{Id: r.id}
-	if _, err := ask[daemonv1.CancelCallResponse](ctx, r.client, daemonv1.DaemonCancelCallProcedure, request); err == nil {
+	if _, err := ask(ctx, r.client, daemonv1.DaemonHandler.CancelCall, &daemonv1.CancelCallRequest{Id: r.id}); err == nil {
 		<-ctx.Done() // the reader ends it
 	}
 }
@@ -160,13 +162,12 @@ func limited(ctx context.Context, ms int64) (context.Context, context.CancelFunc
 // approve asks the approver and sends the decision. If it cannot be sent, the daemon is gone or the
 // call has ended, which the reader notices.
 func (r *callReader) approve(ctx context.Context, q *daemonv1.ApprovalRequest) {
-	var request policy.Request
-	convert(&request, q)
+	request := Struct[policy.Request](q)
 	request.Call.Name = q.GetCall().GetTool()
 	if q.GetPreview() {
 		request.Preview = func(ctx context.Context) (tool.Result, error) {
-			p, err := ask[daemonv1.PreviewCallResponse](ctx, r.client, daemonv1.DaemonPreviewCallProcedure, &daemonv1.PreviewCallRequest{Id: r.id})
-			return receivedResult(p.GetResult()), r.client.explain(err)
+			p, err := Do(ctx, r.client, daemonv1.DaemonHandler.PreviewCall, &daemonv1.PreviewCallRequest{Id: r.id})
+			return receivedResult(p.GetResult()), err
 		}
 	}
 	ctx, over := limited(ctx, q.GetWithinMs())
@@ -177,8 +178,7 @@ func (r *callReader) approve(ctx context.Context, q *daemonv1.ApprovalRequest) {
 	}
 	verdict, _ := d.Verdict.MarshalText() // which cannot fail
 	sent := &daemonv1.Decision{Verdict: string(verdict), Reason: valid(d.Reason), Arguments: valid(string(d.Arguments))}
-	decided := &daemonv1.DecideCallRequest{Id: r.id, Decision: sent}
-	_, _ = ask[daemonv1.DecideCallResponse](ctx, r.client, daemonv1.DaemonDecideCallProcedure, decided)
+	_, _ = ask(ctx, r.client, daemonv1.DaemonHandler.DecideCall, &daemonv1.DecideCallRequest{Id: r.id, Decision: sent})
 }
 
 // answer asks the asker and sends the answer. If it cannot be sent, the daemon is gone or the
@@ -186,14 +186,10 @@ func (r *callReader) approve(ctx context.Context, q *daemonv1.ApprovalRequest) {
 func (r *callReader) answer(ctx context.Context, q *daemonv1.ToolQuestion) {
 	ctx, over := limited(ctx, q.GetWithinMs())
 	defer over()
-	var question tool.Question
-	convert(&question, q)
-	a, err := r.asker(ctx, question)
+	a, err := r.asker(ctx, Struct[tool.Question](q))
 	sent := &pluginv1.Answer{Number: q.GetQuestion().GetNumber(), Action: string(a.Action), ContentJson: a.Content}
 	if err != nil {
-		sent.Error = &pluginv1.Error{}
-		convert(sent.Error, sentError(err))
+		sent.Error = Message[pluginv1.Error](sentError(err))
 	}
-	request := &daemonv1.AnswerCallRequest{Id: r.id, Answer: sent}
-	_, _ = ask[daemonv1.AnswerCallResponse](ctx, r.client, daemonv1.DaemonAnswerCallProcedure, request)
+	_, _ = ask(ctx, r.client, daemonv1.DaemonHandler.AnswerCall, &daemonv1.AnswerCallRequest{Id: r.id, Answer: sent})
 }

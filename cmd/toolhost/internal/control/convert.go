@@ -22,19 +22,31 @@ func convert(to, from any) {
 	}
 }
 
-// all converts a list, which is not nil.
-func all[To, From any](list []From) []*To {
-	out := make([]*To, len(list))
+// Message returns a struct of Go as a message.
+func Message[M, S any](of *S) *M {
+	out := new(M)
+	convert(out, of)
+	return out
+}
+
+// Messages converts a list.
+func Messages[M, S any](list []S) []*M {
+	out := make([]*M, len(list))
 	for i := range list {
-		out[i] = new(To)
-		convert(out[i], &list[i])
+		out[i] = Message[M](&list[i])
 	}
 	return out
 }
 
-// allOf converts a list back.
-func allOf[To, From any](list []*From) []To {
-	out := make([]To, len(list))
+// Struct returns a message as a struct of Go: zero, if it is missing.
+func Struct[S, M any](m *M) (out S) {
+	convert(&out, m)
+	return out
+}
+
+// Structs converts a list back.
+func Structs[S, M any](list []*M) []S {
+	out := make([]S, len(list))
 	for i := range list {
 		convert(&out[i], list[i])
 	}

@@ -10,17 +10,6 @@ import (
 	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
 )
 
-// Durable are the durable calls of a daemon's fleet. A caller knows about its own, and the operator about
-// all; to others a call does not exist.
-type Durable interface {
-	List(context.Context, Caller) ([]durable.Call, error)
-	// Get returns a call without its result.
-	Get(ctx context.Context, c Caller, id string) (durable.Call, error)
-	// Wait returns how a call ends; ctx ends the wait, and not the call.
-	Wait(ctx context.Context, c Caller, id string) Answer
-	Cancel(ctx context.Context, c Caller, id string) error
-}
-
 // submitted tells the client that its call is in the queue. If too many wait from then on, it is not waited
 // for.
 func (r *runningCall) submitted(id string) {
@@ -48,8 +37,8 @@ func (s *Server) park(r *runningCall) error {
 //
 // [tool.CodeUnsupported] if the daemon is in no fleet; those of [fleet.Fleet.ListCalls].
 func (c *Client) DurableCalls(ctx context.Context) ([]durable.Call, error) {
-	r, err := do[daemonv1.ListDurableCallsResponse](ctx, c, daemonv1.DaemonListDurableCallsProcedure, &daemonv1.ListDurableCallsRequest{})
-	return allOf[durable.Call](r.GetCalls()), err
+	r, err := Do(ctx, c, daemonv1.DaemonHandler.ListDurableCalls, &daemonv1.ListDurableCallsRequest{})
+	return Structs[durable.Call](r.GetCalls()), err
 }
 
 // DurableCall returns a durable call without its result.
@@ -57,17 +46,14 @@ func (c *Client) DurableCalls(ctx context.Context) ([]durable.Call, error) {
 // # Errors
 //
 // [tool.CodeNotFound]; those of [Client.DurableCalls].
-func (c *Client) DurableCall(ctx context.Context, id string) (out durable.Call, err error) {
-	r, err := do[daemonv1.GetDurableCallResponse](ctx, c, daemonv1.DaemonGetDurableCallProcedure, &daemonv1.GetDurableCallRequest{Id: id})
-	if err == nil {
-		convert(&out, r.GetCall())
-	}
-	return out, err
+func (c *Client) DurableCall(ctx context.Context, id string) (durable.Call, error) {
+	r, err := Do(ctx, c, daemonv1.DaemonHandler.GetDurableCall, &daemonv1.GetDurableCallRequest{Id: id})
+	return Struct[durable.Call](r.GetCall()), err
 }
 
 // WaitDurable returns how a durable call ends. If ctx ends first, the call goes on.
 func (c *Client) WaitDurable(ctx context.Context, id string) Answer {
-	r, err := ask[daemonv1.WaitDurableCallResponse](ctx, c, daemonv1.DaemonWaitDurableCallProcedure, &daemonv1.WaitDurableCallRequest{Id: id})
+	r, err := ask(ctx, c, daemonv1.DaemonHandler.WaitDurableCall, &daemonv1.WaitDurableCallRequest{Id: id})
 	if err == nil {
 		return received(r.GetEnded())
 	}
@@ -90,15 +76,4 @@ func (c *Client) waitLost(id string, err error) error {
 	}
 	e := tool.AsError(c.explain(err))
 	return goesOn(id, e, errors.New(e.Message))
-}
-
-// CancelDurable ends a durable call. One that has ended stays as it is.
-//
-// # Errors
-//
-// Those of [Client.DurableCall].
-func (c *Client) CancelDurable(ctx context.Context, id string) error {
-	request := &daemonv1.CancelDurableCallRequest{Id: id}
-	_, err := do[daemonv1.CancelDurableCallResponse](ctx, c, daemonv1.DaemonCancelDurableCallProcedure, request)
-	return err
 }

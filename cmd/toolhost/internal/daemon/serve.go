@@ -64,7 +64,7 @@ func Serve(ctx context.Context, s *session.Session, o Options) error {
 		}
 		return errors.Join(err, claim.Release())
 	}
-	return errors.Join(d.serve(ctx, claim, path, front), d.local.Close(ctx), claim.Release())
+	return errors.Join(d.serve(ctx, claim, path, front), d.Close(ctx), claim.Release())
 }
 
 // takeSocket takes the socket, before anything starts: it is what a second daemon fails at.
@@ -138,7 +138,7 @@ func (d *daemon) serve(ctx context.Context, claim *control.Claim, path string, f
 		return errors.Join(err, ln.Close())
 	}
 	d.noteProtected()
-	h := d.local.Host
+	h := d.Host
 	d.session.Say(fmt.Sprintf("ready: %d tools of %d plugins on %s (pid %d)", h.Len(), len(h.Plugins()), path, os.Getpid()))
 	notify("READY=1")
 	tasks.add(func(ctx context.Context) { watchdog(ctx, func() { d.State() }) })
@@ -217,7 +217,7 @@ func (d *daemon) watchPlugins() (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := d.local.Host.Follow(ctx, dirs...); err != nil {
+		if err := d.Host.Follow(ctx, dirs...); err != nil {
 			d.log.Warn("changes in the plugin directories are noticed late", "error", err)
 		}
 	}()
@@ -229,7 +229,7 @@ func (d *daemon) watchPlugins() (stop func()) {
 
 // noteProtected prints a line about the files in the workspace that tools cannot change.
 func (d *daemon) noteProtected() {
-	inside := session.ProtectedInside(d.current.Load().settings.Root, d.local.Host.Protected())
+	inside := session.ProtectedInside(d.current.Load().settings.Root, d.Host.Protected())
 	if len(inside) > 0 {
 		d.session.Notef("protected in the workspace: %s: tools cannot change them, and changes there wait for toolhost reload",
 			strings.Join(inside, ", "))
