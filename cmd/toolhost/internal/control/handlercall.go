@@ -174,13 +174,9 @@ func (h handler) FollowApprovals(
 	}
 }
 
-func approvalOf(q approval.Question, err error) (*daemonv1.Approval, error) {
-	return Message[daemonv1.Approval](&q), err
-}
-
 func (h handler) GetApproval(_ context.Context, r *daemonv1.GetApprovalRequest) (*daemonv1.GetApprovalResponse, error) {
-	q, err := approvalOf(h.Approvals().Get(r.GetId()))
-	return &daemonv1.GetApprovalResponse{Approval: q}, err
+	q, err := h.Approvals().Get(r.GetId())
+	return &daemonv1.GetApprovalResponse{Approval: Message[daemonv1.Approval](&q)}, err
 }
 
 func (h handler) DecideApproval(ctx context.Context, r *daemonv1.DecideApprovalRequest) (*daemonv1.DecideApprovalResponse, error) {
@@ -196,8 +192,7 @@ func (h handler) DecideApproval(ctx context.Context, r *daemonv1.DecideApprovalR
 	of := audit.Record{
 		Action: action, Object: r.GetId(), Tool: q.Tool, Session: q.Session, Approver: d.By, Message: d.Reason,
 	}
-	sent, err := approvalOf(q, Record(ctx, h, of, err))
-	return &daemonv1.DecideApprovalResponse{Approval: sent}, err
+	return &daemonv1.DecideApprovalResponse{Approval: Message[daemonv1.Approval](&q)}, Record(ctx, h, of, err)
 }
 
 // Ask puts a question of a process of the operator into the queue, and answers when it is decided.

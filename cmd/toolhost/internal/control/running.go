@@ -111,6 +111,27 @@ func (r *runningCall) preview(ctx context.Context) (tool.Result, error) {
 	return p.preview(ctx)
 }
 
+// submitted tells the client that its call is in the queue. If too many wait from then on, it is not waited
+// for.
+func (r *runningCall) submitted(id string) {
+	_ = r.send(&daemonv1.CallResponse{Event: &daemonv1.CallResponse_Durable{Durable: id}}) // else the client is gone, which ends the call
+	if err := r.server.park(r); err != nil {
+		r.cancel(err)
+	}
+}
+
+func (s *Server) park(r *runningCall) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if own, others, ok := s.parked.Take(r.caller.Name, 1); !ok {
+		return tool.Errorf(tool.CodeResourceExhausted,
+			"%d commands wait for durable calls already, %d of them of this caller", own+others, own).
+			Try("end one of them, or call with --detach")
+	}
+	r.parked = true
+	return nil
+}
+
 var (
 	errNotAsked = tool.Errorf(tool.CodeUnavailable, "the call does not wait for an approval")
 	errCanceled = errors.New("the caller canceled the call")

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -234,4 +235,25 @@ func (d *daemon) noteProtected() {
 		d.session.Notef("protected in the workspace: %s: tools cannot change them, and changes there wait for toolhost reload",
 			strings.Join(inside, ", "))
 	}
+}
+
+// tasks are goroutines in addition to that of the socket.
+type tasks struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	all    sync.WaitGroup
+}
+
+func newTasks() *tasks {
+	t := &tasks{}
+	t.ctx, t.cancel = context.WithCancel(context.Background())
+	return t
+}
+
+// add runs f in a goroutine. Its context ends with end, which waits for it.
+func (t *tasks) add(f func(context.Context)) { t.all.Go(func() { f(t.ctx) }) }
+
+func (t *tasks) end() {
+	t.cancel()
+	t.all.Wait()
 }
