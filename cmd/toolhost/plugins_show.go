@@ -70,7 +70,8 @@ type wonName struct {
 }
 
 func showPlugin(ctx context.Context, s *session.Session, b *control.Client, name string) error {
-	status, ok := session.Status(b.State().Plugins, name)
+	state := b.State()
+	status, ok := session.Status(state.Plugins, name)
 	if !ok {
 		return unknownPlugin(b, name)
 	}
@@ -82,7 +83,7 @@ func showPlugin(ctx context.Context, s *session.Session, b *control.Client, name
 	if p.Sandbox, err = b.Sandbox(ctx, name); err != nil {
 		return err
 	}
-	for _, other := range b.State().Plugins {
+	for _, other := range state.Plugins {
 		for _, l := range other.Lost {
 			if l.To == name {
 				p.Won = append(p.Won, wonName{l.Tool, other.Name})
@@ -108,8 +109,8 @@ func showPlugin(ctx context.Context, s *session.Session, b *control.Client, name
 			p.Warnings = append(p.Warnings, t.Name+": "+w)
 		}
 	}
-	for _, e := range b.State().Faults {
-		if e.Plugin == name && !session.IsLost(e, b.State().Plugins) {
+	for _, e := range state.Faults {
+		if e.Plugin == name && !session.IsLost(e, state.Plugins) {
 			f := output.FailureOf(e)
 			f.Hint = strings.TrimPrefix(strings.Replace(f.Hint, "see toolhost plugins show "+name, "", 1), "; ") // this is it
 			p.Faults = append(p.Faults, f)

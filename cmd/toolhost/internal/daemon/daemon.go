@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -95,8 +96,7 @@ func open(ctx context.Context, s *session.Session, o Options) (*daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	state := l.State()
-	s.WarnOf(state.Faults, state.Plugins, "")
+	s.WarnOf(slices.Concat(l.Faults, session.UnmatchedFaults(l.Loaded.Config, l.Host)), l.Host.Plugins(), "")
 	d.Local = l
 	d.queue = approval.NewQueue(d.stale)
 	d.askers = setup.Askers{Client: mcpserver.ClientApprover(), Queue: d.queue}
