@@ -47,8 +47,8 @@ var mayImport = map[string][]string{
 
 	// It looks at what a plugin sends before anything has read it.
 	"cmd/toolhost/internal/verify": {"host", "pluginsdk", "internal", "proto"},
-	// The API of the daemon.
-	"cmd/toolhost/internal/control": {"host", "pluginsdk", "internal", "proto", "cmd/toolhost/internal"},
+	// The API of the daemon, and who speaks it.
+	"cmd/toolhost": {"host", "pluginsdk", "internal", "proto"},
 }
 
 // floors has the packages of a room, the ground floor first. A package imports those of the floors below

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"os"
 	"strings"
 	"time"
 
@@ -13,11 +12,11 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
-	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
+	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
 )
 
 const aboutApprovals = `Show and answer the questions that wait in the daemon's queue.
@@ -79,17 +78,8 @@ func newApprovalsCommand(s *session.Session) *cobra.Command {
 	return cmd
 }
 
-// dialQueue connects to the daemon whose queue is meant. Root may answer for any user; a user whom
-// the configuration names is told by the daemon that others answer.
-func dialQueue(ctx context.Context, s *session.Session) (*control.Client, error) {
-	s.Quiet = true
-	_ = s.Configure(true) // as dialDaemon does
-	_, named := setup.Named(s.Settings().Config, os.Geteuid())
-	return dialDaemon(ctx, s, control.Foreign(named || os.Geteuid() == 0))
-}
-
 func listApprovals(ctx context.Context, s *session.Session) error {
-	c, err := dialQueue(ctx, s)
+	c, err := dialCallers(ctx, s, true)
 	if err != nil {
 		return err
 	}
@@ -126,14 +116,15 @@ func argumentsOf(q approval.Question) string {
 }
 
 func showApproval(ctx context.Context, s *session.Session, id string) error {
-	c, err := dialQueue(ctx, s)
+	c, err := dialCallers(ctx, s, true)
 	if err != nil {
 		return err
 	}
-	q, err := c.Approval(ctx, id)
+	r, err := control.Do(ctx, c, daemonv1.DaemonHandler.GetApproval, &daemonv1.GetApprovalRequest{Id: id})
 	if err != nil {
 		return questionError(err)
 	}
+	q := control.Struct[approval.Question](r.GetApproval())
 	if s.Flags.JSON {
 		return s.Out.JSON(q)
 	}
@@ -190,7 +181,7 @@ func printQuestion(w *output.Writer, q approval.Question) {
 }
 
 func answerApproval(ctx context.Context, s *session.Session, id string, d policy.Decision) error {
-	c, err := dialQueue(ctx, s)
+	c, err := dialCallers(ctx, s, true)
 	if err != nil {
 		return err
 	}
@@ -204,7 +195,7 @@ func answerApproval(ctx context.Context, s *session.Session, id string, d policy
 // completeApprovals completes the IDs of questions.
 func completeApprovals(s *session.Session) cobra.CompletionFunc {
 	return oneOf(func(ctx context.Context) (out []string) {
-		c, err := dialQueue(ctx, s)
+		c, err := dialCallers(ctx, s, true)
 		if err != nil { // errors are not shown in completions
 			return nil
 		}

@@ -17,7 +17,7 @@ import (
 
 // followApprovals shows questions as they come and end. On a terminal it asks about them.
 func followApprovals(ctx context.Context, s *session.Session) error {
-	c, err := dialQueue(ctx, s)
+	c, err := dialCallers(ctx, s, true)
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func (l *auditFile) path() (string, error) {
 		return l.file, nil
 	}
 	if err := l.s.Unread(); err != nil { // which log it is, only the daemon knows
-		d := l.s.Daemon(context.Background(), session.Needs{})
+		d := l.s.Daemon(context.Background())
 		if d == nil || d.State().Audit == "" {
 			return "", err
 		}

@@ -114,7 +114,7 @@ func (c *callCommand) complete(ctx context.Context, args []string, typed string)
 		return nil
 	}
 	given := slices.DeleteFunc(slices.Clone(c.args), func(g string) bool { return g == typed })
-	return complete(ctx, c.s, func(ctx context.Context, b session.Backend) []string {
+	return complete(ctx, c.s, func(ctx context.Context, b *control.Client) []string {
 		t, _, _ := b.Tool(ctx, args[0]) // errors are not shown in completions
 		return arguments.Complete(t.InputSchema, given, typed)
 	})
@@ -184,7 +184,7 @@ func (c *callCommand) run(ctx context.Context, name string, source []string) err
 	if c.on != "" {
 		needs.Daemon = "it is the daemon that is in a fleet"
 	}
-	return c.s.Use(ctx, needs, func(b session.Backend) error {
+	return c.s.Use(ctx, needs, func(b *control.Client) error {
 		answer, err := c.call(ctx, b, r)
 		if err != nil {
 			return err
@@ -195,8 +195,8 @@ func (c *callCommand) run(ctx context.Context, name string, source []string) err
 
 // tellDenied says what the sandbox of a plugin has denied since a call began that failed. A host of
 // the command's own has logged it.
-func (c *callCommand) tellDenied(ctx context.Context, b session.Backend, name string, began time.Time) {
-	if _, ok := b.(*session.Remote); !ok || name == "" {
+func (c *callCommand) tellDenied(ctx context.Context, b *control.Client, name string, began time.Time) {
+	if b.Alone() || name == "" {
 		return
 	}
 	s, err := b.Sandbox(ctx, name)
@@ -218,7 +218,7 @@ func (c *callCommand) tellDenied(ctx context.Context, b session.Backend, name st
 }
 
 // call runs a call. An error is about its arguments.
-func (c *callCommand) call(ctx context.Context, b session.Backend, r request) (answer control.Answer, err error) {
+func (c *callCommand) call(ctx context.Context, b *control.Client, r request) (answer control.Answer, err error) {
 	text := r.text
 	if r.format != "" {
 		t, _, err := b.Tool(ctx, r.name)

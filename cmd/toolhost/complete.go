@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
@@ -18,7 +19,7 @@ const completionTimeout = 3 * time.Second
 
 // completer returns the words for a position, each followed by a tab and a description if
 // there is one.
-type completer func(context.Context, session.Backend) []string
+type completer func(context.Context, *control.Client) []string
 
 // completeArgument completes the first argument of a command.
 func completeArgument(s *session.Session, words completer) cobra.CompletionFunc {
@@ -66,7 +67,7 @@ func complete(ctx context.Context, s *session.Session, words completer) []string
 	return words(ctx, b)
 }
 
-func toolNames(ctx context.Context, b session.Backend) []string {
+func toolNames(ctx context.Context, b *control.Client) []string {
 	all, _ := b.Tools(ctx, host.Filter{}) // errors are not shown in completions
 	var out []string
 	for _, t := range all {
@@ -75,9 +76,9 @@ func toolNames(ctx context.Context, b session.Backend) []string {
 	return out
 }
 
-func pluginNames(_ context.Context, b session.Backend) []string {
+func pluginNames(_ context.Context, b *control.Client) []string {
 	var out []string
-	for _, s := range b.Plugins() {
+	for _, s := range b.State().Plugins {
 		out = append(out, s.Name+"\t"+string(s.State))
 	}
 	return out
@@ -97,16 +98,16 @@ func callerNames(s *session.Session) []string {
 	return slices.Compact(names)
 }
 
-func categories(ctx context.Context, b session.Backend) []string {
+func categories(ctx context.Context, b *control.Client) []string {
 	return collect(ctx, b, func(t host.Tool) []string { return t.Categories })
 }
 
-func capabilities(ctx context.Context, b session.Backend) []string {
+func capabilities(ctx context.Context, b *control.Client) []string {
 	return collect(ctx, b, func(t host.Tool) []string { return []string{string(t.Permission)} })
 }
 
 // collect returns the words of all tools, sorted, without duplicates and empty words.
-func collect(ctx context.Context, b session.Backend, words func(host.Tool) []string) []string {
+func collect(ctx context.Context, b *control.Client, words func(host.Tool) []string) []string {
 	all, _ := b.Tools(ctx, host.Filter{}) // errors are not shown in completions
 	var out []string
 	for _, t := range all {

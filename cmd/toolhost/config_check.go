@@ -167,7 +167,7 @@ func checkPlugins(ctx context.Context, s *session.Session) (warnings []config.Pr
 		return nil, err
 	}
 	var problems []config.Problem
-	for _, fault := range l.Faults() {
+	for _, fault := range l.Faults {
 		problems = append(problems, session.ConfigProblem(c, fault))
 	}
 	return session.Unmatched(c, l.Host), errors.Join(c.Problems(problems), l.Close(ctx))

@@ -101,7 +101,7 @@ func TestConfigurationOfAPluginWaits(t *testing.T) {
 			if c := w.client().State().Identity; c.ConfigDigest != trust.Sum([]byte("# edited\n")) {
 				t.Errorf("the configuration in effect has the digest %s", c.ConfigDigest)
 			}
-			if err := w.client().Reload(t.Context(), trust.Sum([]byte("shown"))); tool.CodeOf(err) != tool.CodePermissionDenied {
+			if err := w.reload(trust.Sum([]byte("shown"))); tool.CodeOf(err) != tool.CodePermissionDenied {
 				t.Errorf("content that was not shown is accepted: %v", err)
 			}
 			w.bare("reload", "--yes").exits(exit.Done)

@@ -148,7 +148,7 @@ func (d *demo) run(ctx context.Context) error {
 		if _, err := d.call(ctx, other.tool, other.args); err != nil {
 			return err
 		}
-		s, _ := session.Status(d.host.Plugins(), other.plugin)
+		s, _ := session.Status(d.host.Host.Plugins(), other.plugin)
 		if s.PID != other.pid || s.Starts != 1 {
 			return fmt.Errorf("plugin %s answers, but as process %d instead of %d", s.Name, s.PID, other.pid)
 		}
@@ -159,7 +159,7 @@ func (d *demo) run(ctx context.Context) error {
 		if _, err := d.call(ctx, victim.tool, victim.args); err != nil {
 			return err
 		}
-		s, _ := session.Status(d.host.Plugins(), victim.plugin)
+		s, _ := session.Status(d.host.Host.Plugins(), victim.plugin)
 		if s.State != plugin.Ready || s.PID == victim.pid {
 			return fmt.Errorf("plugin %s answers, but is %s as process %d", s.Name, s.State, s.PID)
 		}
@@ -252,7 +252,7 @@ func (d *demo) start(ctx context.Context) (victim, other *sample, err error) {
 			found = append(found, &c)
 		}
 	}
-	for _, s := range l.Plugins() {
+	for _, s := range l.Host.Plugins() {
 		if s.State == plugin.Ready {
 			d.notef("%-14s pid %-8d ready after %s", s.Name, s.PID, output.Milliseconds(time.Duration(s.Took)))
 		}
@@ -262,13 +262,13 @@ func (d *demo) start(ctx context.Context) (victim, other *sample, err error) {
 			}
 		}
 	}
-	for _, fault := range l.Faults() {
+	for _, fault := range l.Faults {
 		d.notef("not used: %s", output.Message(fault))
 	}
 	switch len(found) {
 	case 0:
 		return nil, nil, exit.With(exit.Unavailable, &tool.Error{
-			Message: "neither the plugin fs nor introspection is in " + strings.Join(l.Dirs(), " or "),
+			Message: "neither the plugin fs nor introspection is in " + strings.Join(l.Dirs, " or "),
 			Hint:    "in toolhost's own repository: make run; elsewhere name their directory with --plugin-dir",
 		})
 	case 1:
@@ -335,7 +335,7 @@ func (d *demo) kill(ctx context.Context, victim, other *sample) error {
 	look := time.NewTicker(time.Millisecond)
 	defer look.Stop()
 	for calls := 0; calls == 0; <-look.C {
-		s, _ := session.Status(d.host.Plugins(), victim.plugin)
+		s, _ := session.Status(d.host.Host.Plugins(), victim.plugin)
 		if calls = s.Calls; ctx.Err() != nil {
 			return fmt.Errorf("the call to %s did not begin: %w", victim.plugin, ctx.Err())
 		}
@@ -364,7 +364,7 @@ func (d *demo) shutdown(ctx context.Context, victim *sample) error {
 	if victim != nil {
 		pids[victim.pid] = true
 	}
-	for _, s := range d.host.Plugins() {
+	for _, s := range d.host.Host.Plugins() {
 		pids[s.PID] = true
 	}
 	delete(pids, 0)

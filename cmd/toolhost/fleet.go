@@ -18,6 +18,7 @@ import (
 	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
+	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
 )
 
 const aboutFleet = `Show the hosts of the daemon's fleet: other hosts that meet on the same NATS server, whose
@@ -88,7 +89,7 @@ func fleetError(err error) error {
 }
 
 func listHosts(ctx context.Context, s *session.Session) error {
-	c, err := dialDaemon(ctx, s)
+	c, err := dialDaemon(ctx, s, false)
 	if err != nil {
 		return err
 	}
@@ -139,11 +140,15 @@ func hostRow(h fleet.HostStatus) []string {
 }
 
 func drainHost(ctx context.Context, s *session.Session, name string, on, wait bool) error {
-	c, err := dialDaemon(ctx, s)
+	c, err := dialDaemon(ctx, s, false)
 	if err != nil {
 		return err
 	}
-	if err := c.DrainHost(ctx, name, on, wait); err != nil {
+	if name == "" { // it would stand for the daemon's own
+		return tool.Errorf(tool.CodeInvalidArguments, "the host has no name")
+	}
+	r := &daemonv1.DrainHostRequest{Name: name, Resume: !on, Wait: wait}
+	if _, err := control.Do(ctx, c, daemonv1.DaemonHandler.DrainHost, r); err != nil {
 		return fleetError(err)
 	}
 	if s.Flags.JSON {
@@ -176,7 +181,7 @@ func fleetText(f *control.FleetState) string {
 func hostNames(ctx context.Context, s *session.Session) (out []string) {
 	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
 	defer cancel()
-	c, err := dialDaemon(ctx, s)
+	c, err := dialDaemon(ctx, s, false)
 	if err != nil { // errors are not shown in completions
 		return nil
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,10 +14,10 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
-	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/internal/durable"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
+	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
 )
 
 const aboutJobs = `Show the durable calls: those of tools whose rule under nats.rules says durable. They wait in a
@@ -79,21 +78,13 @@ time is over, the call goes on.`,
 	return cmd
 }
 
-// dialJobs connects to the daemon whose calls are meant, which may be another user's.
-func dialJobs(ctx context.Context, s *session.Session) (*control.Client, error) {
-	s.Quiet = true
-	_ = s.Configure(true) // as dialDaemon does
-	_, named := setup.Named(s.Settings().Config, os.Geteuid())
-	return dialDaemon(ctx, s, control.Foreign(named))
-}
-
 func listJobs(ctx context.Context, s *session.Session, states []string) error {
 	for _, state := range states {
 		if !slices.Contains(jobStates, state) {
 			return exit.Usage(fmt.Sprintf("--state: calls are never %q", state), "use "+strings.Join(jobStates, ", "))
 		}
 	}
-	c, err := dialJobs(ctx, s)
+	c, err := dialCallers(ctx, s, false)
 	if err != nil {
 		return err
 	}
@@ -117,7 +108,7 @@ func listJobs(ctx context.Context, s *session.Session, states []string) error {
 }
 
 func showJob(ctx context.Context, s *session.Session, id string) error {
-	c, err := dialJobs(ctx, s)
+	c, err := dialCallers(ctx, s, false)
 	if err != nil {
 		return err
 	}
@@ -156,7 +147,7 @@ func showJob(ctx context.Context, s *session.Session, id string) error {
 }
 
 func waitForJob(ctx context.Context, s *session.Session, id string, timeout time.Duration) error {
-	c, err := dialJobs(ctx, s)
+	c, err := dialCallers(ctx, s, false)
 	if err != nil {
 		return err
 	}
@@ -173,11 +164,11 @@ func waitForJob(ctx context.Context, s *session.Session, id string, timeout time
 }
 
 func cancelJob(ctx context.Context, s *session.Session, id string) error {
-	c, err := dialJobs(ctx, s)
+	c, err := dialCallers(ctx, s, false)
 	if err != nil {
 		return err
 	}
-	if err := c.CancelDurable(ctx, id); err != nil {
+	if _, err := control.Do(ctx, c, daemonv1.DaemonHandler.CancelDurableCall, &daemonv1.CancelDurableCallRequest{Id: id}); err != nil {
 		return fleetError(err)
 	}
 	call, err := c.DurableCall(ctx, id)
@@ -203,7 +194,7 @@ func completeJobs(s *session.Session) cobra.CompletionFunc {
 	return oneOf(func(ctx context.Context) (out []string) {
 		ctx, cancel := context.WithTimeout(ctx, completionTimeout)
 		defer cancel()
-		c, err := dialJobs(ctx, s)
+		c, err := dialCallers(ctx, s, false)
 		if err != nil { // errors are not shown in completions
 			return nil
 		}

@@ -66,7 +66,7 @@ func (c *logsCommand) run(ctx context.Context, names []string) (err error) {
 	if _, err := c.s.Logger(); err != nil {
 		return err
 	}
-	d := c.s.Daemon(ctx, session.Needs{})
+	d := c.s.Daemon(ctx)
 	if d == nil {
 		if err := c.s.Unread(); err != nil {
 			return err
@@ -74,10 +74,10 @@ func (c *logsCommand) run(ctx context.Context, names []string) (err error) {
 		return c.s.NoDaemon("any other command shows what plugins write with --log-level info")
 	}
 	if c.several = len(names) == 0; c.several {
-		for _, p := range d.Plugins() {
+		for _, p := range d.State().Plugins {
 			names = append(names, p.Name)
 		}
-	} else if _, ok := session.Status(d.Plugins(), names[0]); !ok {
+	} else if _, ok := session.Status(d.State().Plugins, names[0]); !ok {
 		return unknownPlugin(d, names[0])
 	}
 	var kept []logLine

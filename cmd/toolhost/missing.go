@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
@@ -21,7 +22,7 @@ import (
 
 // unknownTool returns the error for a tool that does not exist: what the configuration says of
 // it, or the plugin's fault, if that did not load.
-func unknownTool(ctx context.Context, s *session.Session, b session.Backend, name string) error {
+func unknownTool(ctx context.Context, s *session.Session, b *control.Client, name string) error {
 	if why := whyMissing(ctx, s, b, name); why != nil {
 		return why
 	}
@@ -38,7 +39,7 @@ func unknownTool(ctx context.Context, s *session.Session, b session.Backend, nam
 		hint = output.DidYouMean(near)
 	} else if fault := absentPlugin(b, name); fault != nil {
 		return fault
-	} else if slices.ContainsFunc(b.Plugins(), func(p plugin.Status) bool { return p.State == plugin.Disabled }) {
+	} else if slices.ContainsFunc(b.State().Plugins, func(p plugin.Status) bool { return p.State == plugin.Disabled }) {
 		hint = "see toolhost tools for the names, and toolhost plugins for plugins that are disabled"
 	} else if len(names) == 0 {
 		hint = "no tools are loaded: see toolhost plugins, and in a fleet toolhost fleet"
@@ -48,7 +49,7 @@ func unknownTool(ctx context.Context, s *session.Session, b session.Backend, nam
 }
 
 // whyMissing returns why a tool is not there under its name; nil if that is not known.
-func whyMissing(ctx context.Context, s *session.Session, b session.Backend, name string) error {
+func whyMissing(ctx context.Context, s *session.Session, b *control.Client, name string) error {
 	if err := overridden(ctx, s, b, name); err != nil {
 		return err
 	}
@@ -60,9 +61,9 @@ func whyMissing(ctx context.Context, s *session.Session, b session.Backend, name
 
 // disabled returns the error for a tool whose name begins with that of a disabled plugin; nil if
 // there is none.
-func disabled(b session.Backend, name string) error {
+func disabled(b *control.Client, name string) error {
 	prefix, _, _ := strings.Cut(name, ".")
-	if p, ok := session.Status(b.Plugins(), prefix); !ok || p.State != plugin.Disabled {
+	if p, ok := session.Status(b.State().Plugins, prefix); !ok || p.State != plugin.Disabled {
 		return nil
 	}
 	return tool.Errorf(tool.CodeNotFound, "Unknown tool: %s: the plugin %s is disabled", name, prefix).
@@ -71,7 +72,7 @@ func disabled(b session.Backend, name string) error {
 
 // overridden returns the error for a tool that the configuration disables or renames; nil if it
 // does neither.
-func overridden(ctx context.Context, s *session.Session, b session.Backend, name string) error {
+func overridden(ctx context.Context, s *session.Session, b *control.Client, name string) error {
 	t := s.Settings()
 	o, ok := t.Config.Tools[name]
 	out := &tool.Error{Code: tool.CodeNotFound, Tool: name}
@@ -93,9 +94,9 @@ func overridden(ctx context.Context, s *session.Session, b session.Backend, name
 
 // faultOf returns why a tool is missing: the tool was refused, or a plugin that its name
 // begins with did not load. Nil if no fault is known.
-func faultOf(b session.Backend, name string) error {
+func faultOf(b *control.Client, name string) error {
 	prefix, _, _ := strings.Cut(name, ".")
-	for _, fault := range b.Faults() {
+	for _, fault := range b.State().Faults {
 		if fault.Tool == name || fault.Tool == "" && fault.Plugin != "" && fault.Plugin == prefix {
 			out := *fault
 			out.Code, out.Tool, out.Err = tool.CodeUnavailable, name, fault
@@ -108,8 +109,8 @@ func faultOf(b session.Backend, name string) error {
 
 // absentPlugin returns the error for a tool that may be one of a plugin that is not available,
 // as its tools are not known; nil: there is none.
-func absentPlugin(b session.Backend, name string) error {
-	for _, p := range b.Plugins() {
+func absentPlugin(b *control.Client, name string) error {
+	for _, p := range b.State().Plugins {
 		if p.Tools == 0 && slices.Contains([]plugin.State{plugin.Refused, plugin.Backoff, plugin.Quarantined}, p.State) {
 			return exit.With(exit.Unavailable, tool.Errorf(tool.CodeUnavailable,
 				"Unknown tool: %s (unless it is one of a plugin that is not available: %s)",
@@ -122,9 +123,9 @@ func absentPlugin(b session.Backend, name string) error {
 
 // unknownPlugin returns the error for a plugin that does not exist, which is one of usage: the
 // name is a word of the command line.
-func unknownPlugin(b session.Backend, name string) error {
+func unknownPlugin(b *control.Client, name string) error {
 	var names []string
-	for _, s := range b.Plugins() {
+	for _, s := range b.State().Plugins {
 		names = append(names, s.Name)
 	}
 	hint := "see toolhost plugins for the names"
@@ -132,7 +133,7 @@ func unknownPlugin(b session.Backend, name string) error {
 		hint = output.DidYouMean(near)
 	}
 	message := "there is no plugin " + output.Shorten(sanitize.Text(name), 64)
-	for _, s := range b.Skipped() {
+	for _, s := range b.State().Skipped {
 		if filepath.Base(s.Path) == name {
 			message += fmt.Sprintf(" (%s was skipped: %s)", sanitize.Line(s.Path, 0), sanitize.Line(s.Reason, 0))
 		}
@@ -144,14 +145,14 @@ func unknownPlugin(b session.Backend, name string) error {
 const shippedPlugins = "a release (or go install github.com/toolhost/toolhost/plugins/...@latest, with GOBIN set to one of these directories)"
 
 // noPluginsNote explains an empty list; it is empty if there are plugins.
-func noPluginsNote(b session.Backend) string {
-	if len(b.Plugins()) > 0 || len(b.Faults()) > 0 {
+func noPluginsNote(b *control.Client) string {
+	if len(b.State().Plugins) > 0 || len(b.State().Faults) > 0 {
 		return ""
 	}
 	note := fmt.Sprintf("no plugins in %s: install one with toolhost plugins install REF, "+
 		"copy a binary there, or write one with toolhost dev new; "+
-		"%s has those that ship with toolhost", strings.Join(b.Dirs(), " and "), shippedPlugins)
-	if n := len(b.Skipped()); n > 0 {
+		"%s has those that ship with toolhost", strings.Join(b.Dirs, " and "), shippedPlugins)
+	if n := len(b.State().Skipped); n > 0 {
 		note += fmt.Sprintf(" (skipped there: %d, see toolhost plugins)", n)
 	}
 	return note

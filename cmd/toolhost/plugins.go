@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
@@ -40,7 +41,7 @@ A refused one is listed with the reason; that is not a failure of this command.`
 			if kind != "" && !slices.Contains(pluginKinds, kind) {
 				return exit.Usage(fmt.Sprintf("--kind %q is not a kind of plugins", kind), "use "+strings.Join(pluginKinds, " or "))
 			}
-			return s.Use(cmd.Context(), session.Needs{}, func(b session.Backend) error { return listPlugins(s, b, kind) })
+			return s.Use(cmd.Context(), session.Needs{}, func(b *control.Client) error { return listPlugins(s, b, kind) })
 		},
 	}
 	cmd.Flags().StringVar(&kind, "kind", "", "only this `KIND`: "+strings.Join(pluginKinds, " or ")+", which are MCP servers")
@@ -71,18 +72,18 @@ type pluginList struct {
 	Leaving []plugin.Status `json:"leaving"`
 }
 
-func listPlugins(s *session.Session, b session.Backend, kind string) error {
+func listPlugins(s *session.Session, b *control.Client, kind string) error {
 	is := func(p plugin.Status) bool {
 		return kind == "" || (kind == pluginrun.KindMCP) == (p.Kind == pluginrun.KindMCP)
 	}
 	list := pluginList{Plugins: []listedPlugin{}, Skipped: []plugin.Skipped{}, Leaving: []plugin.Status{}}
 	set := ownServers(s)
-	for _, p := range b.Plugins() {
+	for _, p := range b.State().Plugins {
 		if is(p) {
 			list.Plugins = append(list.Plugins, listedPlugin{p, serverOf(set, p)})
 		}
 	}
-	for _, p := range b.Leaving() {
+	for _, p := range b.State().Leaving {
 		if is(p) {
 			list.Leaving = append(list.Leaving, p)
 		}
@@ -96,7 +97,7 @@ func listPlugins(s *session.Session, b session.Backend, kind string) error {
 	case pluginrun.KindMCP:
 		none = "no MCP servers: name a file with --mcp-config, or add what toolhost plugins import prints to the configuration"
 	default:
-		list.Skipped = append(list.Skipped, b.Skipped()...)
+		list.Skipped = append(list.Skipped, b.State().Skipped...)
 	}
 	if s.Flags.JSON && len(all) == 0 && none != "" {
 		s.Err.Printf("%s\n", none)

@@ -32,14 +32,14 @@ func inspect(ctx context.Context, s *session.Session, pinned *lockfile.Lock, nee
 	if err != nil {
 		return nil, err
 	}
-	for _, fault := range l.Faults() {
+	for _, fault := range l.Faults {
 		s.Warn(fault)
 		out.unread = out.unread || fault.Plugin == ""
 	}
-	for _, f := range l.Skipped() {
+	for _, f := range l.State().Skipped {
 		out.skipped[pluginrun.NameOf(filepath.Base(f.Path))] = true
 	}
-	out.plugins = l.Plugins()
+	out.plugins = l.Host.Plugins()
 	return out, l.Close(ctx)
 }
 

@@ -11,12 +11,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host/mcpclient"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
+	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
 )
 
 func newPluginsLoginCommand(s *session.Session) *cobra.Command {
@@ -108,9 +110,9 @@ func startAgain(ctx context.Context, s *session.Session, name string) error {
 	if err != nil {
 		return err
 	}
-	status, _ := session.Status(b.Plugins(), name)
+	status, _ := session.Status(b.State().Plugins, name)
 	if slices.Contains([]plugin.State{plugin.Refused, plugin.Backoff, plugin.Quarantined}, status.State) {
-		err = b.RestartPlugin(ctx, name)
+		_, err = control.Do(ctx, b, daemonv1.DaemonHandler.RestartPlugin, &daemonv1.RestartPluginRequest{Name: name})
 	}
 	return errors.Join(err, b.Close(ctx))
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/internal/lockfile"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -18,7 +19,7 @@ func newPluginsRemoveCommand(s *session.Session) *cobra.Command {
 running daemon lets its calls end. What toolhost did not install it does not remove.`,
 		Example:           `  toolhost plugins remove files`,
 		Args:              oneName("a plugin"),
-		ValidArgsFunction: completeArgument(s, func(context.Context, session.Backend) []string { return installedNames(s) }),
+		ValidArgsFunction: completeArgument(s, func(context.Context, *control.Client) []string { return installedNames(s) }),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return installing(cmd.Context(), s, installFlags{yes: true}, "toolhost plugins remove "+args[0], func(i *install) error {
 				return i.remove(cmd.Context(), args[0])

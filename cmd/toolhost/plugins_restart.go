@@ -6,8 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host/plugin"
+	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
 )
 
 func newPluginsRestartCommand(s *session.Session) *cobra.Command {
@@ -36,15 +38,15 @@ func restartPlugin(ctx context.Context, s *session.Session, name string) error {
 	return errors.Join(restartIn(ctx, s, b, name), b.Close(ctx))
 }
 
-func restartIn(ctx context.Context, s *session.Session, b session.Backend, name string) error {
-	status, ok := session.Status(b.Plugins(), name)
+func restartIn(ctx context.Context, s *session.Session, b *control.Client, name string) error {
+	status, ok := session.Status(b.State().Plugins, name)
 	if !ok {
 		return unknownPlugin(b, name)
 	}
-	if _, alone := b.(*session.Local); alone && status.State != plugin.Refused && status.Upgrade == "" && status.RolledBack == "" {
+	if b.Alone() && status.State != plugin.Refused && status.Upgrade == "" && status.RolledBack == "" {
 		return s.NoDaemon("the plugins of any other command end with the command")
 	}
-	if err := b.RestartPlugin(ctx, name); err != nil {
+	if _, err := control.Do(ctx, b, daemonv1.DaemonHandler.RestartPlugin, &daemonv1.RestartPluginRequest{Name: name}); err != nil {
 		return err
 	}
 	return s.Answer(map[string]any{"restarted": name}, "restarted %s\n", name)

@@ -6,9 +6,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/internal/installed"
 	"github.com/toolhost/toolhost/internal/pluginrun"
+	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
 )
 
 func newPluginsRollbackCommand(s *session.Session) *cobra.Command {
@@ -33,18 +35,18 @@ It lasts until the file is another one, or until toolhost plugins restart NAME.`
 			if v, ok, err := installedVersion(s, args); err != nil || ok {
 				return rollBackInstalled(cmd.Context(), s, v, err)
 			}
-			return s.Use(cmd.Context(), session.Needs{Shown: args[0]}, func(b session.Backend) error {
+			return s.Use(cmd.Context(), session.Needs{Shown: args[0]}, func(b *control.Client) error {
 				return rollBackPlugin(cmd.Context(), s, b, args[0])
 			})
 		},
 	}
 }
 
-func rollBackPlugin(ctx context.Context, s *session.Session, b session.Backend, name string) error {
-	if _, ok := session.Status(b.Plugins(), name); !ok {
+func rollBackPlugin(ctx context.Context, s *session.Session, b *control.Client, name string) error {
+	if _, ok := session.Status(b.State().Plugins, name); !ok {
 		return unknownPlugin(b, name)
 	}
-	if err := b.RollbackPlugin(ctx, name); err != nil {
+	if _, err := control.Do(ctx, b, daemonv1.DaemonHandler.RollbackPlugin, &daemonv1.RollbackPluginRequest{Name: name}); err != nil {
 		return err
 	}
 	return s.Answer(map[string]any{"rolled_back": name}, "rolled back %s; see toolhost plugins show %[1]s\n", name)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/servers"
@@ -82,9 +83,9 @@ func unknownServer(name string, names []string) error {
 }
 
 // serverNames completes the names of MCP servers.
-func serverNames(_ context.Context, b session.Backend) []string {
+func serverNames(_ context.Context, b *control.Client) []string {
 	var out []string
-	for _, status := range b.Plugins() {
+	for _, status := range b.State().Plugins {
 		if status.Kind == pluginrun.KindMCP {
 			out = append(out, status.Name+"\t"+string(status.State))
 		}

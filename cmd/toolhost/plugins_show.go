@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host"
@@ -40,7 +41,7 @@ toolhost dev inspect shows.`,
 			if strings.ContainsAny(args[0], "/#") || strings.HasSuffix(args[0], ".tar") { // which names have not
 				return inspectPackage(cmd.Context(), s, args[0])
 			}
-			return s.Use(cmd.Context(), session.Needs{Shown: args[0]}, func(b session.Backend) error {
+			return s.Use(cmd.Context(), session.Needs{Shown: args[0]}, func(b *control.Client) error {
 				return showPlugin(cmd.Context(), s, b, args[0])
 			})
 		},
@@ -68,8 +69,9 @@ type wonName struct {
 	From string `json:"from"`
 }
 
-func showPlugin(ctx context.Context, s *session.Session, b session.Backend, name string) error {
-	status, ok := session.Status(b.Plugins(), name)
+func showPlugin(ctx context.Context, s *session.Session, b *control.Client, name string) error {
+	state := b.State()
+	status, ok := session.Status(state.Plugins, name)
 	if !ok {
 		return unknownPlugin(b, name)
 	}
@@ -81,7 +83,7 @@ func showPlugin(ctx context.Context, s *session.Session, b session.Backend, name
 	if p.Sandbox, err = b.Sandbox(ctx, name); err != nil {
 		return err
 	}
-	for _, other := range b.Plugins() {
+	for _, other := range state.Plugins {
 		for _, l := range other.Lost {
 			if l.To == name {
 				p.Won = append(p.Won, wonName{l.Tool, other.Name})
@@ -107,8 +109,8 @@ func showPlugin(ctx context.Context, s *session.Session, b session.Backend, name
 			p.Warnings = append(p.Warnings, t.Name+": "+w)
 		}
 	}
-	for _, e := range b.Faults() {
-		if e.Plugin == name && !session.IsLost(e, b.Plugins()) {
+	for _, e := range state.Faults {
+		if e.Plugin == name && !session.IsLost(e, state.Plugins) {
 			f := output.FailureOf(e)
 			f.Hint = strings.TrimPrefix(strings.Replace(f.Hint, "see toolhost plugins show "+name, "", 1), "; ") // this is it
 			p.Faults = append(p.Faults, f)
@@ -131,7 +133,7 @@ func showPlugin(ctx context.Context, s *session.Session, b session.Backend, name
 
 // warningsOf returns what is not checked of a tool's schemas. To find out takes compiling
 // them, so it is done only for tools with patterns.
-func warningsOf(ctx context.Context, b session.Backend, t host.Tool) ([]string, error) {
+func warningsOf(ctx context.Context, b *control.Client, t host.Tool) ([]string, error) {
 	if !bytes.Contains(t.InputSchema, []byte(`"pattern`)) && !bytes.Contains(t.OutputSchema, []byte(`"pattern`)) {
 		return nil, nil
 	}

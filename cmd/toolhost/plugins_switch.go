@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/paths"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
@@ -13,6 +14,7 @@ import (
 	"github.com/toolhost/toolhost/internal/known"
 	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/sanitize"
+	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
 )
 
 func newPluginsDisableCommand(s *session.Session) *cobra.Command {
@@ -140,9 +142,9 @@ func (p switched) decide(change func(*known.Record)) (changed bool, err error) {
 
 // findPlugin finds a plugin or an MCP server.
 func findPlugin(ctx context.Context, s *session.Session, name string) (p switched, err error) {
-	err = s.Use(ctx, session.Needs{}, func(b session.Backend) error {
+	err = s.Use(ctx, session.Needs{}, func(b *control.Client) error {
 		var ok bool
-		if p.Status, ok = session.Status(b.Plugins(), name); !ok {
+		if p.Status, ok = session.Status(b.State().Plugins, name); !ok {
 			return unknownPlugin(b, name)
 		}
 		sandbox, err := b.Sandbox(ctx, name)
@@ -176,8 +178,8 @@ func unchanged(name string, err error) error {
 // applySwitch makes a daemon apply a change, and prints it, with what was accepted.
 func applySwitch(ctx context.Context, s *session.Session, name, done string, changed bool, p accepted) error {
 	if changed {
-		if d := s.Daemon(ctx, session.Needs{}); d != nil {
-			if err := d.ApplyPlugin(ctx, name); err != nil {
+		if d := s.Daemon(ctx); d != nil {
+			if _, err := control.Do(ctx, d, daemonv1.DaemonHandler.ApplyPlugin, &daemonv1.ApplyPluginRequest{Name: name}); err != nil {
 				return err
 			}
 		}

@@ -131,10 +131,10 @@ func (c *traceCommand) trace(ctx context.Context, of *session.Traced, r request)
 		return l.Close(ctx)
 	}
 	defer func() { _ = end() }()
-	status, ok := session.Status(l.Plugins(), of.Name)
+	status, ok := session.Status(l.Host.Plugins(), of.Name)
 	switch {
 	case !ok:
-		return nil, unknownPlugin(l, of.Name)
+		return nil, unknownPlugin(l.Client(), of.Name)
 	case status.State == plugin.Disabled:
 		return nil, exit.Usage("the plugin "+of.Name+" is disabled", "toolhost plugins enable "+of.Name)
 	}
@@ -142,7 +142,7 @@ func (c *traceCommand) trace(ctx context.Context, of *session.Traced, r request)
 	if isServer && server.Server.URL != "" {
 		return nil, exit.Usage("the MCP server "+of.Name+" is not a process of this system", "")
 	}
-	for _, fault := range l.Faults() {
+	for _, fault := range l.Faults {
 		if fault.Plugin == of.Name && fault.Tool == "" {
 			return nil, fault
 		}
@@ -152,7 +152,7 @@ func (c *traceCommand) trace(ctx context.Context, of *session.Traced, r request)
 		out.key = "mcp_servers"
 	}
 	if r.name != "" {
-		answer, bad := c.call(ctx, l, r)
+		answer, bad := c.call(ctx, l.Client(), r)
 		if err = bad; bad == nil {
 			err = failure(answer)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/installer"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
@@ -32,7 +33,7 @@ one.`, installed.KeptVersions),
   toolhost plugins upgrade --all --yes
   toolhost plugins upgrade --check`,
 		Args: cobra.MaximumNArgs(1),
-		ValidArgsFunction: completeArgument(s, func(context.Context, session.Backend) []string {
+		ValidArgsFunction: completeArgument(s, func(context.Context, *control.Client) []string {
 			return installedNames(s)
 		}),
 		RunE: func(cmd *cobra.Command, args []string) error {

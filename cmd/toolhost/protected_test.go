@@ -64,7 +64,7 @@ func TestToolsCannotChangeWhatRules(t *testing.T) {
 	require.NoError(t, os.Link(w.config(), filepath.Join(w.root, "hard")))
 	w.serve("--grant", "fs:read,fs:write", "--yes")
 	before := w.tree()
-	daemon := require.Must(control.Dial(t.Context(), w.socket()))(t)
+	daemon := require.Must(control.Dial(t.Context(), w.socket(), false))(t)
 	given := func(name, text string) error {
 		call := control.Call{Name: name, Arguments: []byte(text), Grants: []tool.Capability{tool.FSRead, tool.FSWrite}, Yes: true}
 		return daemon.Call(t.Context(), call, nil).Err

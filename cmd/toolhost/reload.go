@@ -12,6 +12,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
+	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
 )
 
 const aboutReload = `Make the daemon read its configuration file, its lock and the plugin directories again. With
@@ -41,31 +42,31 @@ func newReloadCommand(s *session.Session) *cobra.Command {
 }
 
 func reload(ctx context.Context, s *session.Session, yes bool) error {
-	c, err := dialDaemon(ctx, s)
+	c, err := dialDaemon(ctx, s, false)
 	if err != nil {
 		return err
 	}
-	waiting, err := c.Waiting(ctx)
+	waiting, err := control.Do(ctx, c, daemonv1.DaemonHandler.ListWaiting, &daemonv1.ListWaitingRequest{})
 	if err != nil {
 		return err
 	}
 	var accept []string
-	for _, w := range waiting {
+	for _, w := range waiting.GetFiles() {
 		if !yes {
 			if err := confirmContent(ctx, s, w); err != nil {
 				return err
 			}
 		}
-		accept = append(accept, w.SHA256)
+		accept = append(accept, w.GetSha256())
 	}
-	switch err := c.Reload(ctx, accept...); {
+	switch _, err := control.Do(ctx, c, daemonv1.DaemonHandler.Reload, &daemonv1.ReloadRequest{Accept: accept}); {
 	case tool.CodeOf(err) == tool.CodePermissionDenied: // it has changed meanwhile
 		return err
 	case err != nil:
 		return exit.With(exit.Failed, err)
 	}
 	pid, root := c.State().PID, c.State().Identity.Root
-	if now, err := dialDaemon(ctx, s); err == nil {
+	if now, err := dialDaemon(ctx, s, false); err == nil {
 		s.WarnOf(now.State().Faults, now.State().Plugins, "")
 	}
 	return s.Answer(map[string]any{"reloaded": true, "pid": pid, "root": root}, "reloaded the daemon (pid %d) of %s\n", pid, sanitize.Text(root))
@@ -73,10 +74,10 @@ func reload(ctx context.Context, s *session.Session, yes bool) error {
 
 // confirmContent asks at the terminal whether the content of a file is to be trusted, and returns an
 // error unless the answer is yes.
-func confirmContent(ctx context.Context, s *session.Session, w control.Waiting) error {
-	file := sanitize.Text(w.File)
-	shown := fmt.Sprintf("%s (sha256 %.12s) differs from what is in effect:\n", file, w.SHA256)
-	for _, line := range w.Difference {
+func confirmContent(ctx context.Context, s *session.Session, w *daemonv1.WaitingFile) error {
+	file := sanitize.Text(w.GetFile())
+	shown := fmt.Sprintf("%s (sha256 %.12s) differs from what is in effect:\n", file, w.GetSha256())
+	for _, line := range w.GetDifference() {
 		shown += "  " + sanitize.Line(line, 300) + "\n"
 	}
 	t, err := s.OpenTerminal()

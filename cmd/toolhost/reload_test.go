@@ -277,7 +277,7 @@ func TestConfigOfTheDaemon(t *testing.T) {
 	s.await(" plugins on " + socket)
 	w.run("--log-level", "info", "call", "play.echo", "--root", ".").exits(0).says(fmt.Sprintf("using the daemon (pid %d)", s.cmd.Process.Pid))
 	w.until("the plugin rests", func() bool {
-		return require.Must(control.Dial(t.Context(), socket))(t).State().Plugins[0].State == plugin.Idle
+		return require.Must(control.Dial(t.Context(), socket, false))(t).State().Plugins[0].State == plugin.Idle
 	})
 	// Another root in the file does not matter where a flag names it.
 	w.configure("socket: "+socket, "defaults: {idle_time: never}", "root: /elsewhere")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/daemon"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
@@ -138,7 +139,7 @@ func newServeCommand(s *session.Session) *cobra.Command {
 	f.bind(cmd)
 	bindAuditFlag(cmd, &o.Audit)
 	s.Flags.BindPlugin(cmd)
-	completeFlag(s, cmd, "caller", func(context.Context, session.Backend) []string { return callerNames(s) })
+	completeFlag(s, cmd, "caller", func(context.Context, *control.Client) []string { return callerNames(s) })
 	_ = cmd.RegisterFlagCompletionFunc("mcp", cobra.FixedCompletions(mcpWays, cobra.ShellCompDirectiveNoFileComp))
 	completeFlag(s, cmd, "grant", capabilities)
 	return cmd

@@ -14,6 +14,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
+	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
 )
 
 const aboutSessions = `Show and end the sessions of the daemon.
@@ -43,11 +44,11 @@ func newSessionsCommand(s *session.Session) *cobra.Command {
 }
 
 // daemonOf returns the daemon whose sessions are meant.
-func daemonOf(ctx context.Context, s *session.Session) (*session.Remote, error) {
+func daemonOf(ctx context.Context, s *session.Session) (*control.Client, error) {
 	if _, err := s.Logger(); err != nil { // the flag is checked
 		return nil, err
 	}
-	if d := s.Daemon(ctx, session.Needs{}); d != nil {
+	if d := s.Daemon(ctx); d != nil {
 		return d, nil
 	}
 	return nil, s.NoDaemon("")
@@ -73,7 +74,7 @@ func endSession(ctx context.Context, s *session.Session, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := d.EndSession(ctx, name); err != nil {
+	if _, err := control.Do(ctx, d, daemonv1.DaemonHandler.EndSession, &daemonv1.EndSessionRequest{Name: name}); err != nil {
 		if tool.CodeOf(err) == tool.CodeNotFound { // no tool is involved
 			return exit.With(exit.BadUsage, err)
 		}
@@ -83,12 +84,11 @@ func endSession(ctx context.Context, s *session.Session, name string) error {
 }
 
 // sessionNames completes the names of sessions.
-func sessionNames(ctx context.Context, b session.Backend) []string {
-	d, ok := b.(*session.Remote)
-	if !ok {
+func sessionNames(ctx context.Context, b *control.Client) []string {
+	if b.Alone() {
 		return nil
 	}
-	all, _ := d.Sessions(ctx) // errors are not shown in completions
+	all, _ := b.Sessions(ctx) // errors are not shown in completions
 	var out []string
 	for _, one := range all {
 		out = append(out, one.Name+"\tof "+one.Caller)

@@ -48,7 +48,7 @@ type daemonStatus struct {
 }
 
 func showStatus(ctx context.Context, s *session.Session) error {
-	c, err := dialDaemon(ctx, s)
+	c, err := dialDaemon(ctx, s, false)
 	if err != nil {
 		return exit.With(exit.Unavailable, err)
 	}

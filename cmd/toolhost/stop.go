@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
@@ -24,7 +26,7 @@ func newStopCommand(s *session.Session) *cobra.Command {
 		Long:    aboutStop,
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := dialDaemon(cmd.Context(), s)
+			c, err := dialDaemon(cmd.Context(), s, false)
 			if err != nil {
 				return err
 			}
@@ -37,19 +39,28 @@ func newStopCommand(s *session.Session) *cobra.Command {
 	}
 }
 
+// dialCallers connects to the daemon on the socket, which may be another user's whose configuration names this user.
+// Root, as it may answer for any user, needs no name if it is to be admitted.
+func dialCallers(ctx context.Context, s *session.Session, root bool) (*control.Client, error) {
+	s.Quiet = true
+	_ = s.Configure(true) // as dialDaemon does
+	_, named := setup.Named(s.Settings().Config, os.Geteuid())
+	return dialDaemon(ctx, s, named || root && os.Geteuid() == 0)
+}
+
 // dialDaemon connects to the daemon on the socket, whatever its root and configuration.
 //
 // # Errors
 //
 // [tool.CodeUnavailable] if there is none; those of [control.Dial].
-func dialDaemon(ctx context.Context, s *session.Session, opts ...control.DialOption) (*control.Client, error) {
+func dialDaemon(ctx context.Context, s *session.Session, foreign bool) (*control.Client, error) {
 	s.Quiet = true
 	_ = s.Configure(true) // only for the socket: the daemon reports an invalid file
 	path, err := s.Settings().SocketPath()
 	if err != nil {
 		return nil, err
 	}
-	c, err := control.Dial(ctx, path, opts...)
+	c, err := control.Dial(ctx, path, foreign)
 	if errors.Is(err, control.ErrNoDaemon) {
 		return nil, s.NoDaemon("")
 	}

@@ -7,12 +7,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
+	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
 )
 
 const aboutTools = `List the tools of all plugins, MCP servers and hosts of the fleet, sorted by name. A tool has to
@@ -87,7 +89,7 @@ func (c *toolsCommand) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	return c.s.Use(ctx, needs, func(b session.Backend) error {
+	return c.s.Use(ctx, needs, func(b *control.Client) error {
 		tools, err := b.Tools(ctx, c.filter)
 		if err != nil {
 			return err
@@ -99,10 +101,10 @@ func (c *toolsCommand) run(ctx context.Context) (err error) {
 		if c.on != "" {
 			tools = slices.DeleteFunc(tools, func(t host.Tool) bool { return !slices.Contains(hostsOf(mounted, t.Name), c.on) })
 		}
-		if note := noPluginsNote(b); note != "" && b.Len() == 0 { // else they are other hosts' or MCP servers'
+		if note := noPluginsNote(b); note != "" && b.State().Tools == 0 { // else they are other hosts' or MCP servers'
 			c.s.Err.Printf("%s\n", note)
 		} else if len(tools) == 0 {
-			c.s.Err.Printf("no tool matches (%d are registered)\n", b.Len())
+			c.s.Err.Printf("no tool matches (%d are registered)\n", b.State().Tools)
 		}
 		if c.provider != "" {
 			format, err := parseFormat(c.provider)
@@ -117,16 +119,12 @@ func (c *toolsCommand) run(ctx context.Context) (err error) {
 
 // mountedTools returns the tools of a daemon's fleet. Without a fleet there are none, or, if they are asked
 // for, an error.
-func mountedTools(ctx context.Context, b session.Backend, asked bool) ([]fleet.ToolStatus, error) {
-	d, ok := b.(*session.Remote)
-	if !ok || d.State().Fleet == nil && !asked {
+func mountedTools(ctx context.Context, b *control.Client, asked bool) ([]fleet.ToolStatus, error) {
+	if b.State().Fleet == nil && !asked {
 		return nil, nil
 	}
-	all, err := d.FleetTools(ctx)
-	if err != nil {
-		return nil, fleetError(err)
-	}
-	return all, nil
+	r, err := control.Do(ctx, b, daemonv1.DaemonHandler.ListFleetTools, &daemonv1.ListFleetToolsRequest{})
+	return control.Structs[fleet.ToolStatus](r.GetTools()), fleetError(err)
 }
 
 // hostsOf returns the hosts that calls of a tool go to; none: they stay here.

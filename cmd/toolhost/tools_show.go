@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host"
@@ -26,7 +27,7 @@ func newToolsShowCommand(s *session.Session) *cobra.Command {
 		Args:              oneName("a tool"),
 		ValidArgsFunction: completeArgument(s, toolNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return s.Use(cmd.Context(), session.Needs{}, func(b session.Backend) error {
+			return s.Use(cmd.Context(), session.Needs{}, func(b *control.Client) error {
 				return showTool(cmd.Context(), s, b, args[0])
 			})
 		},
@@ -35,7 +36,7 @@ func newToolsShowCommand(s *session.Session) *cobra.Command {
 	return cmd
 }
 
-func showTool(ctx context.Context, s *session.Session, b session.Backend, name string) error {
+func showTool(ctx context.Context, s *session.Session, b *control.Client, name string) error {
 	found, ok, err := b.Tool(ctx, name)
 	if err != nil {
 		return err

@@ -56,27 +56,23 @@ func (a Answer) Failed(err error) Answer {
 // sent returns the answer as it is sent. What is left of an outcome follows from the result or the error.
 func (a Answer) sent() *daemonv1.CallEnd {
 	out := &daemonv1.CallEnd{
-		Id: a.Outcome.ID, Name: valid(a.Outcome.Name), Metadata: &daemonv1.Metadata{}, SessionBegun: a.Begun, Detached: a.Detached,
+		Id: a.Outcome.ID, Name: valid(a.Outcome.Name), Metadata: Message[daemonv1.Metadata](&a.Outcome.Metadata),
+		SessionBegun: a.Begun, Detached: a.Detached,
 	}
-	convert(out.Metadata, &a.Outcome.Metadata)
 	if a.Err == nil {
 		out.Outcome = &daemonv1.CallEnd_Result{Result: sentResult(a.Result)}
-		return out
+	} else {
+		out.Outcome = &daemonv1.CallEnd_Fault{Fault: Message[daemonv1.Fault](sentError(a.Err))}
 	}
-	f := &daemonv1.Fault{}
-	convert(f, sentError(a.Err))
-	out.Outcome = &daemonv1.CallEnd_Fault{Fault: f}
 	return out
 }
 
 func received(e *daemonv1.CallEnd) Answer {
-	a := Answer{Begun: e.GetSessionBegun(), Detached: e.GetDetached(), Outcome: host.Outcome{ID: e.GetId(), Name: e.GetName()}}
-	if e.GetMetadata() != nil {
-		convert(&a.Outcome.Metadata, e.GetMetadata())
-	}
+	a := Answer{Begun: e.GetSessionBegun(), Detached: e.GetDetached(), Outcome: host.Outcome{
+		ID: e.GetId(), Name: e.GetName(), Metadata: Struct[host.Metadata](e.GetMetadata()),
+	}}
 	if f := e.GetFault(); f != nil {
-		var err tool.Error
-		convert(&err, f)
+		err := Struct[tool.Error](f)
 		return a.Failed(&err)
 	}
 	a.Result = receivedResult(e.GetResult())

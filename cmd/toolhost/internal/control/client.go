@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
@@ -19,49 +22,55 @@ import (
 // ErrNoDaemon reports that no daemon serves on a socket.
 var ErrNoDaemon = errors.New("no daemon is running")
 
-// Client is the command's end. Each request has a connection of its own.
+// Client is the command's end: of a daemon, to which each request has a connection of its own, or of a host of
+// the command's own, whose handlers it calls.
 type Client struct {
+	// Dirs are the plugin directories.
+	Dirs []string
+
+	own   Service // nil: there is a daemon
 	path  string
 	http  *http.Client
-	state State
+	state State // of the daemon when it was dialed
 }
 
-// DialOption sets one thing of [Dial].
-type DialOption func(*dialing)
+// Alone returns the client of a host of this process.
+func Alone(s Service, dirs []string) *Client { return &Client{own: s, Dirs: dirs} }
 
-type dialing struct{ foreign bool }
+// Alone reports whether the host is the command's own.
+func (c *Client) Alone() bool { return c.own != nil }
 
-// Foreign allows a daemon of another user, who gets the arguments of calls.
-func Foreign(allowed bool) DialOption { return func(d *dialing) { d.foreign = allowed } }
+// Close ends a host of the command's own, and leaves a daemon as it is.
+func (c *Client) Close(ctx context.Context) error {
+	if c.own == nil {
+		return nil
+	}
+	return c.own.Close(ctx)
+}
 
 // maxAnswer bounds a message that a command reads, in bytes: an answer of 64 MiB, or its arguments, if
 // the command is asked about them.
 const maxAnswer = 256 << 20
 
-// Dial connects to the daemon on a socket and asks for its state.
+// Dial connects to the daemon on a socket and asks for its state. Foreign allows a daemon of another user, who gets
+// the arguments of calls.
 //
 // # Errors
 //
 // [ErrNoDaemon] if there is none; [tool.CodePermissionDenied] if the socket belongs to another
 // user; [tool.CodeUnavailable] if the daemon does not answer in time or as it should.
-func Dial(ctx context.Context, path string, opts ...DialOption) (*Client, error) {
-	var d dialing
-	for _, opt := range opts {
-		opt(&d)
-	}
+func Dial(ctx context.Context, path string, foreign bool) (*Client, error) {
 	if err := CheckPath(path); err != nil {
 		return nil, ErrNoDaemon // there cannot be one
 	}
 	c := &Client{path: path, http: &http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: maxHeader,
-		DialContext: func(context.Context, string, string) (net.Conn, error) { return connectTo(path, d.foreign) },
+		DialContext: func(context.Context, string, string) (net.Conn, error) { return connectTo(path, foreign) },
 	}}}
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	r, err := ask[daemonv1.GetStateResponse](ctx, c, daemonv1.DaemonGetStateProcedure, &daemonv1.GetStateRequest{})
-	if err == nil {
-		convert(&c.state, r.GetState())
-	}
+	r, err := ask(ctx, c, daemonv1.DaemonHandler.GetState, &daemonv1.GetStateRequest{})
+	c.state = Struct[State](r.GetState())
 	if err == nil && c.state.PID == 0 {
 		err = tool.Errorf(tool.CodeUnavailable, "the answer is not a state")
 	}
@@ -81,37 +90,53 @@ func Dial(ctx context.Context, path string, opts ...DialOption) (*Client, error)
 		Because(err).Try("see its log")
 }
 
-// clientOf returns a client for one call. The generated one prepares all thirty, which takes a command a
-// millisecond.
-func clientOf[Answer, Request any](c *Client, procedure string) *connect.Client[Request, Answer] {
-	return connect.NewClient[Request, Answer](c.http, "http://toolhost"+procedure,
+// clientOf returns a client for one call, whose name is that of its request: the generated one prepares all
+// thirty, which takes a command a millisecond.
+func clientOf[Request, Answer any](c *Client) *connect.Client[Request, Answer] {
+	request := any(new(Request)).(proto.Message).ProtoReflect().Descriptor().Name()
+	return connect.NewClient[Request, Answer](c.http, "http://toolhost/"+daemonv1.DaemonName+"/"+strings.TrimSuffix(string(request), "Request"),
 		connect.WithAcceptCompression("gzip", nil, nil), connect.WithReadMaxBytes(maxAnswer))
 }
 
+// unary and streaming are calls of the contract, such as [daemonv1.DaemonHandler.GetState].
+type (
+	unary[Request, Answer any]    func(daemonv1.DaemonHandler, context.Context, *Request) (*Answer, error)
+	streaming[Request, Event any] func(daemonv1.DaemonHandler, context.Context, *Request, *connect.ServerStream[Event]) error
+)
+
 // ask sends a request that has one answer.
-func ask[Answer, Request any](ctx context.Context, c *Client, procedure string, r *Request) (*Answer, error) {
-	answer, err := clientOf[Answer, Request](c, procedure).CallUnary(ctx, connect.NewRequest(r))
+func ask[Request, Answer any](ctx context.Context, c *Client, call unary[Request, Answer], r *Request) (*Answer, error) {
+	if c.own != nil {
+		return call(c.own, ctx, r)
+	}
+	answer, err := clientOf[Request, Answer](c).CallUnary(ctx, connect.NewRequest(r))
 	if err != nil {
 		return nil, err
 	}
 	return answer.Msg, nil
 }
 
-// do is ask whose error is for people.
-func do[Answer, Request any](ctx context.Context, c *Client, procedure string, r *Request) (*Answer, error) {
-	answer, err := ask[Answer](ctx, c, procedure, r)
+// Do sends a request that has one answer. Its error is for people: [tool.CodeUnavailable] if the daemon is gone, else
+// that of the daemon.
+func Do[Request, Answer any](ctx context.Context, c *Client, call unary[Request, Answer], r *Request) (*Answer, error) {
+	answer, err := ask(ctx, c, call, r)
 	return answer, c.explain(err)
 }
 
 // stream sends a request that is answered with a stream.
-func stream[Event, Request any](
-	ctx context.Context, c *Client, procedure string, r *Request,
+func stream[Request, Event any](
+	ctx context.Context, c *Client, _ streaming[Request, Event], r *Request,
 ) (*connect.ServerStreamForClient[Event], error) {
-	return clientOf[Event, Request](c, procedure).CallServerStream(ctx, connect.NewRequest(r))
+	return clientOf[Request, Event](c).CallServerStream(ctx, connect.NewRequest(r))
 }
 
-// State returns the state of the daemon at the time of [Dial].
-func (c *Client) State() State { return c.state }
+// State returns the state of the daemon at the time of [Dial], or that of the host now.
+func (c *Client) State() State {
+	if c.own != nil {
+		return c.own.State()
+	}
+	return c.state
+}
 
 // Tools returns the daemon's tools that pass the filter, sorted by name.
 func (c *Client) Tools(ctx context.Context, f host.Filter) ([]host.Tool, error) {
@@ -135,46 +160,25 @@ func (c *Client) Tool(ctx context.Context, name string) (host.Tool, bool, error)
 }
 
 func (c *Client) tools(ctx context.Context, r *daemonv1.ListToolsRequest) ([]host.Tool, error) {
-	list, err := do[daemonv1.ListToolsResponse](ctx, c, daemonv1.DaemonListToolsProcedure, r)
-	out := allOf[host.Tool](list.GetTools())
+	list, err := Do(ctx, c, daemonv1.DaemonHandler.ListTools, r)
+	out := Structs[host.Tool](list.GetTools())
 	for i, t := range list.GetTools() {
-		convert(&out[i].Claimed, t.GetClaimed())
+		out[i].Claimed = Struct[tool.Definition](t.GetClaimed())
 	}
 	return out, err
 }
 
-// RestartPlugin restarts a plugin of the daemon.
-func (c *Client) RestartPlugin(ctx context.Context, name string) error {
-	_, err := do[daemonv1.RestartPluginResponse](ctx, c, daemonv1.DaemonRestartPluginProcedure, &daemonv1.RestartPluginRequest{Name: name})
-	return err
-}
-
-// RollbackPlugin makes a plugin of the daemon go back to the binary that served before.
-func (c *Client) RollbackPlugin(ctx context.Context, name string) error {
-	_, err := do[daemonv1.RollbackPluginResponse](ctx, c, daemonv1.DaemonRollbackPluginProcedure, &daemonv1.RollbackPluginRequest{Name: name})
-	return err
-}
-
-// ApplyPlugin makes the daemon apply what the operator, the settings and the file of a plugin
-// say now.
-func (c *Client) ApplyPlugin(ctx context.Context, name string) error {
-	_, err := do[daemonv1.ApplyPluginResponse](ctx, c, daemonv1.DaemonApplyPluginProcedure, &daemonv1.ApplyPluginRequest{Name: name})
-	return err
-}
-
-// Sandbox returns what the process of a plugin of the daemon may do; nil: it has none.
-//
-// # Errors
-//
-// [tool.CodePermissionDenied] if the daemon is another user's; [tool.CodeUnavailable] if it is
-// gone.
-func (c *Client) Sandbox(ctx context.Context, name string) (out *plugin.SandboxStatus, err error) {
-	r, err := do[daemonv1.GetSandboxResponse](ctx, c, daemonv1.DaemonGetSandboxProcedure, &daemonv1.GetSandboxRequest{Name: name})
-	if r.GetSandbox() != nil {
-		out = &plugin.SandboxStatus{}
-		convert(out, r.GetSandbox())
+// Sandbox returns what the process of a plugin may do; nil: it has none, or the daemon is another user's, who is told.
+func (c *Client) Sandbox(ctx context.Context, name string) (*plugin.SandboxStatus, error) {
+	r, err := Do(ctx, c, daemonv1.DaemonHandler.GetSandbox, &daemonv1.GetSandboxRequest{Name: name})
+	if tool.CodeOf(err) == tool.CodePermissionDenied {
+		return nil, nil //nolint:nilnil // as documented
 	}
-	return out, err
+	if r.GetSandbox() == nil {
+		return nil, err
+	}
+	out := Struct[plugin.SandboxStatus](r.GetSandbox())
+	return &out, err
 }
 
 // Logs calls each with the lines of a plugin's journal, oldest first, until there are no more,
@@ -184,12 +188,8 @@ func (c *Client) Sandbox(ctx context.Context, name string) (out *plugin.SandboxS
 //
 // [tool.CodeNotFound] if there is no such plugin; [tool.CodeUnavailable] if the daemon is gone.
 func (c *Client) Logs(ctx context.Context, name string, follow bool, each func(plugin.Line) error) error {
-	in, err := stream[daemonv1.WatchResponse](ctx, c, daemonv1.DaemonWatchProcedure, &daemonv1.WatchRequest{Plugin: name, Follow: follow})
-	return eachOf(ctx, c, in, err, func(r *daemonv1.WatchResponse) error {
-		var line plugin.Line
-		convert(&line, r.GetLine())
-		return each(line)
-	})
+	in, err := stream(ctx, c, daemonv1.DaemonHandler.Watch, &daemonv1.WatchRequest{Plugin: name, Follow: follow})
+	return eachOf(ctx, c, in, err, func(r *daemonv1.WatchResponse) error { return each(Struct[plugin.Line](r.GetLine())) })
 }
 
 // eachOf calls each with what a stream has, until it or ctx ends, or each returns an error, which it
@@ -212,37 +212,18 @@ func eachOf[T any](ctx context.Context, c *Client, in *connect.ServerStreamForCl
 
 // Sessions returns the named sessions: the caller's own; for the operator, those of all callers.
 func (c *Client) Sessions(ctx context.Context) ([]SessionInfo, error) {
-	r, err := do[daemonv1.ListSessionsResponse](ctx, c, daemonv1.DaemonListSessionsProcedure, &daemonv1.ListSessionsRequest{})
-	return allOf[SessionInfo](r.GetSessions()), err
+	r, err := Do(ctx, c, daemonv1.DaemonHandler.ListSessions, &daemonv1.ListSessionsRequest{})
+	return Structs[SessionInfo](r.GetSessions()), err
 }
 
-// EndSession ends a session of the caller's own.
+// FleetHosts returns the hosts of the daemon's fleet.
 //
 // # Errors
 //
-// [tool.CodeNotFound] if the caller has no such session.
-func (c *Client) EndSession(ctx context.Context, name string) error {
-	_, err := do[daemonv1.EndSessionResponse](ctx, c, daemonv1.DaemonEndSessionProcedure, &daemonv1.EndSessionRequest{Name: name})
-	return err
-}
-
-// Waiting returns the files whose content waits for the operator's word.
-func (c *Client) Waiting(ctx context.Context) ([]Waiting, error) {
-	r, err := do[daemonv1.ListWaitingResponse](ctx, c, daemonv1.DaemonListWaitingProcedure, &daemonv1.ListWaitingRequest{})
-	return allOf[Waiting](r.GetFiles()), err
-}
-
-// Reload makes the daemon read its files again. What waits is applied if its digest is accepted;
-// if any is not, nothing is.
-func (c *Client) Reload(ctx context.Context, accept ...string) error {
-	_, err := do[daemonv1.ReloadResponse](ctx, c, daemonv1.DaemonReloadProcedure, &daemonv1.ReloadRequest{Accept: accept})
-	return err
-}
-
-// Refresh makes the daemon try again what it refused before. What waits goes on waiting.
-func (c *Client) Refresh(ctx context.Context) error {
-	_, err := do[daemonv1.RefreshResponse](ctx, c, daemonv1.DaemonRefreshProcedure, &daemonv1.RefreshRequest{})
-	return err
+// [tool.CodeUnsupported] if it is in none.
+func (c *Client) FleetHosts(ctx context.Context) ([]fleet.HostStatus, error) {
+	r, err := Do(ctx, c, daemonv1.DaemonHandler.ListFleetHosts, &daemonv1.ListFleetHostsRequest{})
+	return Structs[fleet.HostStatus](r.GetHosts()), err
 }
 
 // How long a daemon may take to end in addition to its calls, and how often Stop looks.
@@ -258,7 +239,7 @@ const (
 //
 // [tool.CodeDeadlineExceeded] if it takes much longer than its calls may take; the end of ctx.
 func (c *Client) Stop(ctx context.Context) error {
-	answer, err := do[daemonv1.StopResponse](ctx, c, daemonv1.DaemonStopProcedure, &daemonv1.StopRequest{})
+	answer, err := Do(ctx, c, daemonv1.DaemonHandler.Stop, &daemonv1.StopRequest{})
 	if err != nil {
 		return err
 	}

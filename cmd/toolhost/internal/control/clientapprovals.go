@@ -12,25 +12,8 @@ import (
 
 // Approvals returns the questions that wait, the oldest first.
 func (c *Client) Approvals(ctx context.Context) ([]approval.Question, error) {
-	r, err := do[daemonv1.ListApprovalsResponse](ctx, c, daemonv1.DaemonListApprovalsProcedure, &daemonv1.ListApprovalsRequest{})
-	return allOf[approval.Question](r.GetApprovals()), err
-}
-
-func questionOf(q *daemonv1.Approval) (out approval.Question) {
-	if q != nil {
-		convert(&out, q)
-	}
-	return out
-}
-
-// Approval returns a question, with its preview if it waits.
-//
-// # Errors
-//
-// [tool.CodeNotFound] if there is none with that ID.
-func (c *Client) Approval(ctx context.Context, id string) (approval.Question, error) {
-	r, err := do[daemonv1.GetApprovalResponse](ctx, c, daemonv1.DaemonGetApprovalProcedure, &daemonv1.GetApprovalRequest{Id: id})
-	return questionOf(r.GetApproval()), err
+	r, err := Do(ctx, c, daemonv1.DaemonHandler.ListApprovals, &daemonv1.ListApprovalsRequest{})
+	return Structs[approval.Question](r.GetApprovals()), err
 }
 
 // Answer answers a question, and returns it.
@@ -40,16 +23,18 @@ func (c *Client) Approval(ctx context.Context, id string) (approval.Question, er
 // Those of [approval.Queue.Decide].
 func (c *Client) Answer(ctx context.Context, id string, d policy.Decision) (approval.Question, error) {
 	verdict, _ := d.Verdict.MarshalText() // which cannot fail
-	r, err := do[daemonv1.DecideApprovalResponse](ctx, c, daemonv1.DaemonDecideApprovalProcedure,
+	r, err := Do(ctx, c, daemonv1.DaemonHandler.DecideApproval,
 		&daemonv1.DecideApprovalRequest{Id: id, Verdict: string(verdict), Reason: valid(d.Reason)})
-	return questionOf(r.GetApproval()), err
+	return Struct[approval.Question](r.GetApproval()), err
 }
 
 // FollowApprovals calls each with the questions that wait, and then with each that comes or is
 // closed, until ctx or the daemon ends or each returns an error, which it returns.
 func (c *Client) FollowApprovals(ctx context.Context, each func(approval.Question) error) error {
-	in, err := stream[daemonv1.FollowApprovalsResponse](ctx, c, daemonv1.DaemonFollowApprovalsProcedure, &daemonv1.FollowApprovalsRequest{})
-	err = eachOf(ctx, c, in, err, func(r *daemonv1.FollowApprovalsResponse) error { return each(questionOf(r.GetApproval())) })
+	in, err := stream(ctx, c, daemonv1.DaemonHandler.FollowApprovals, &daemonv1.FollowApprovalsRequest{})
+	err = eachOf(ctx, c, in, err, func(r *daemonv1.FollowApprovalsResponse) error {
+		return each(Struct[approval.Question](r.GetApproval()))
+	})
 	if err != nil || ctx.Err() != nil {
 		return err
 	}
@@ -64,8 +49,7 @@ func (c *Client) enqueue(ctx context.Context, r policy.Request) (policy.Decision
 	if fails {
 		return policy.Decision{Verdict: policy.Fail}, nil
 	}
-	sent, _ := approvalOf(q, nil)
-	a, err := ask[daemonv1.AskResponse](ctx, c, daemonv1.DaemonAskProcedure, &daemonv1.AskRequest{Approval: sent})
+	a, err := ask(ctx, c, daemonv1.DaemonHandler.Ask, &daemonv1.AskRequest{Approval: Message[daemonv1.Approval](&q)})
 	d := policy.Decision{Reason: a.GetReason(), By: a.GetBy()}
 	refused := said(err)
 	switch {

@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"errors"
 	"io"
 	"sync"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/callctx"
+	"github.com/toolhost/toolhost/internal/durable"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
@@ -17,9 +19,12 @@ import (
 // cancelGrace is how long the daemon may take to report the outcome of a canceled call.
 const cancelGrace = 2 * time.Second
 
-// Call runs a call in the daemon. The approver is asked here; nil: no approver. The asker of ctx
+// Call runs a call. The approver is asked here; nil: no approver. The asker of ctx
 // answers the questions of the tool, and deltas go where ctx says. The call ends when ctx does.
 func (c *Client) Call(ctx context.Context, call Call, a policy.Approver) Answer {
+	if c.own != nil {
+		return c.own.Run(ctx, Caller{}, call, a)
+	}
 	id := "" // of the durable call; empty: it is none, or is not in the queue yet
 	told := call.Told
 	call.Told = func(is string) {
@@ -74,7 +79,7 @@ func (c *Client) run(ctx context.Context, call Call, a policy.Approver) (Answer,
 	wire, hangUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer hangUp()
 	defer context.AfterFunc(ctx, func() { r.cancel(wire, hangUp) })()
-	in, err := stream[daemonv1.CallResponse](wire, c, daemonv1.DaemonCallProcedure, request)
+	in, err := stream(wire, c, daemonv1.DaemonHandler.Call, request)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -118,8 +123,7 @@ func (r *callReader) cancel(wire context.Context, hangUp context.CancelFunc) {
 	case <-ctx.Done():
 		return
 	}
-	request := &daemonv1.CancelCallRequest{Id: r.id}
-	if _, err := ask[daemonv1.CancelCallResponse](ctx, r.client, daemonv1.DaemonCancelCallProcedure, request); err == nil {
+	if _, err := ask(ctx, r.client, daemonv1.DaemonHandler.CancelCall, &daemonv1.CancelCallRequest{Id: r.id}); err == nil {
 		<-ctx.Done() // the reader ends it
 	}
 }
@@ -160,13 +164,12 @@ func limited(ctx context.Context, ms int64) (context.Context, context.CancelFunc
 // approve asks the approver and sends the decision. If it cannot be sent, the daemon is gone or the
 // call has ended, which the reader notices.
 func (r *callReader) approve(ctx context.Context, q *daemonv1.ApprovalRequest) {
-	var request policy.Request
-	convert(&request, q)
+	request := Struct[policy.Request](q)
 	request.Call.Name = q.GetCall().GetTool()
 	if q.GetPreview() {
 		request.Preview = func(ctx context.Context) (tool.Result, error) {
-			p, err := ask[daemonv1.PreviewCallResponse](ctx, r.client, daemonv1.DaemonPreviewCallProcedure, &daemonv1.PreviewCallRequest{Id: r.id})
-			return receivedResult(p.GetResult()), r.client.explain(err)
+			p, err := Do(ctx, r.client, daemonv1.DaemonHandler.PreviewCall, &daemonv1.PreviewCallRequest{Id: r.id})
+			return receivedResult(p.GetResult()), err
 		}
 	}
 	ctx, over := limited(ctx, q.GetWithinMs())
@@ -177,8 +180,7 @@ func (r *callReader) approve(ctx context.Context, q *daemonv1.ApprovalRequest) {
 	}
 	verdict, _ := d.Verdict.MarshalText() // which cannot fail
 	sent := &daemonv1.Decision{Verdict: string(verdict), Reason: valid(d.Reason), Arguments: valid(string(d.Arguments))}
-	decided := &daemonv1.DecideCallRequest{Id: r.id, Decision: sent}
-	_, _ = ask[daemonv1.DecideCallResponse](ctx, r.client, daemonv1.DaemonDecideCallProcedure, decided)
+	_, _ = ask(ctx, r.client, daemonv1.DaemonHandler.DecideCall, &daemonv1.DecideCallRequest{Id: r.id, Decision: sent})
 }
 
 // answer asks the asker and sends the answer. If it cannot be sent, the daemon is gone or the
@@ -186,14 +188,57 @@ func (r *callReader) approve(ctx context.Context, q *daemonv1.ApprovalRequest) {
 func (r *callReader) answer(ctx context.Context, q *daemonv1.ToolQuestion) {
 	ctx, over := limited(ctx, q.GetWithinMs())
 	defer over()
-	var question tool.Question
-	convert(&question, q)
-	a, err := r.asker(ctx, question)
+	a, err := r.asker(ctx, Struct[tool.Question](q))
 	sent := &pluginv1.Answer{Number: q.GetQuestion().GetNumber(), Action: string(a.Action), ContentJson: a.Content}
 	if err != nil {
-		sent.Error = &pluginv1.Error{}
-		convert(sent.Error, sentError(err))
+		sent.Error = Message[pluginv1.Error](sentError(err))
 	}
-	request := &daemonv1.AnswerCallRequest{Id: r.id, Answer: sent}
-	_, _ = ask[daemonv1.AnswerCallResponse](ctx, r.client, daemonv1.DaemonAnswerCallProcedure, request)
+	_, _ = ask(ctx, r.client, daemonv1.DaemonHandler.AnswerCall, &daemonv1.AnswerCallRequest{Id: r.id, Answer: sent})
+}
+
+// DurableCalls returns the durable calls that the caller may know about, those submitted last first.
+//
+// # Errors
+//
+// [tool.CodeUnsupported] if the daemon is in no fleet; those of [fleet.Fleet.ListCalls].
+func (c *Client) DurableCalls(ctx context.Context) ([]durable.Call, error) {
+	r, err := Do(ctx, c, daemonv1.DaemonHandler.ListDurableCalls, &daemonv1.ListDurableCallsRequest{})
+	return Structs[durable.Call](r.GetCalls()), err
+}
+
+// DurableCall returns a durable call without its result.
+//
+// # Errors
+//
+// [tool.CodeNotFound]; those of [Client.DurableCalls].
+func (c *Client) DurableCall(ctx context.Context, id string) (durable.Call, error) {
+	r, err := Do(ctx, c, daemonv1.DaemonHandler.GetDurableCall, &daemonv1.GetDurableCallRequest{Id: id})
+	return Struct[durable.Call](r.GetCall()), err
+}
+
+// WaitDurable returns how a durable call ends. If ctx ends first, the call goes on.
+func (c *Client) WaitDurable(ctx context.Context, id string) Answer {
+	r, err := ask(ctx, c, daemonv1.DaemonHandler.WaitDurableCall, &daemonv1.WaitDurableCallRequest{Id: id})
+	if err == nil {
+		return received(r.GetEnded())
+	}
+	if err = c.waitLost(id, err); ctx.Err() != nil {
+		err = goesOn(id, ctx.Err(), context.Cause(ctx))
+	}
+	return Answer{Outcome: host.Outcome{ID: id}}.Failed(err)
+}
+
+// goesOn is the error of a durable call that is not waited for any longer.
+func goesOn(id string, err, cause error) error {
+	return tool.Errorf(tool.CodeOf(err), "the durable call %s is not waited for any longer, and goes on: %v", id, cause).
+		Because(err).Try("toolhost jobs show " + id + " --wait waits again, toolhost jobs cancel " + id + " ends it")
+}
+
+// waitLost returns the error of who waits for a durable call: if the daemon went away, the call goes on.
+func (c *Client) waitLost(id string, err error) error {
+	if e := said(err); e != nil {
+		return e
+	}
+	e := tool.AsError(c.explain(err))
+	return goesOn(id, e, errors.New(e.Message))
 }

@@ -24,17 +24,16 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/audit"
-	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
-	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
+	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
 )
 
 // service is a host with tools of this process, and the outcome of its calls.
 type service struct {
-	*host.Host
+	control.Own
 	began, ended chan string // names of tools
 	reload       error
 	queue        *approval.Queue
@@ -45,7 +44,7 @@ func newService(t *testing.T) *service {
 	h := require.Must(host.New(host.WithRoot(t.TempDir()), host.WithAdmission(control.MaxCalls), host.WithDefaults(func(all *plugin.Settings) {
 		all.Limits.Running, all.Limits.Waiting = 0, 0
 	})))(t)
-	s := &service{Host: h, queue: approval.NewQueue(nil), began: make(chan string, 1000), ended: make(chan string, 1000)}
+	s := &service{Own: control.Own{Host: h, Sees: func(control.Caller) func(tool.Definition) bool { return func(tool.Definition) bool { return true } }}, queue: approval.NewQueue(nil), began: make(chan string, 1000), ended: make(chan string, 1000)}
 	wait := func(ctx context.Context, call tool.Call) (tool.Result, error) {
 		s.began <- call.Name
 		<-ctx.Done()
@@ -79,7 +78,7 @@ func newService(t *testing.T) *service {
 }
 
 func (s *service) State() control.State {
-	return control.State{PID: os.Getpid(), Calls: s.Admission().Calls, Tools: s.Len(), Identity: control.Identity{Root: s.Root()}}
+	return control.State{PID: os.Getpid(), Calls: s.Host.Admission().Calls, Tools: s.Host.Len(), Identity: control.Identity{Root: s.Host.Root()}}
 }
 
 // visitor is a user who may call tools.
@@ -92,28 +91,24 @@ func (s *service) Caller(uid int) (control.Caller, bool) {
 	return control.Caller{Name: "own", Operator: true}, uid == os.Geteuid()
 }
 
-func (s *service) Tools(_ control.Caller, f host.Filter) []host.Tool { return s.Host.Tools(f) }
-
-func (s *service) Get(_ control.Caller, name string) (host.Tool, bool) { return s.Host.Get(name) }
-
-func (s *service) Sessions(c control.Caller) []control.SessionInfo {
-	return []control.SessionInfo{{Caller: c.Name, Name: "work"}}
+func (s *service) ListSessions(ctx context.Context, _ *daemonv1.ListSessionsRequest) (*daemonv1.ListSessionsResponse, error) {
+	return &daemonv1.ListSessionsResponse{Sessions: []*daemonv1.Session{{Caller: control.CallerOf(ctx).Name, Name: "work"}}}, nil
 }
 
-func (s *service) EndSession(c control.Caller, name string) error {
-	if c.Name == "own" && name == "work" {
-		return nil
+func (s *service) EndSession(ctx context.Context, r *daemonv1.EndSessionRequest) (*daemonv1.EndSessionResponse, error) {
+	if c := control.CallerOf(ctx); c.Name != "own" || r.GetName() != "work" {
+		return nil, tool.Errorf(tool.CodeNotFound, "%s has no %s", c.Name, r.GetName())
 	}
-	return tool.Errorf(tool.CodeNotFound, "%s has no %s", c.Name, name)
+	return &daemonv1.EndSessionResponse{}, nil
 }
 
-func (s *service) Call(ctx context.Context, by control.Caller, c control.Call, a policy.Approver) control.Answer {
+func (s *service) Run(ctx context.Context, by control.Caller, c control.Call, a policy.Approver) control.Answer {
 	if c.Name == "hold" { // whatever its arguments are
 		s.began <- c.Name
 		<-ctx.Done()
 		return control.Answer{}.Failed(tool.Errorf(tool.CodeCanceled, "%w", ctx.Err()))
 	}
-	session := s.Session(host.WithCaller(host.Caller{Name: by.Name}), host.WithGrants(c.Grants...), host.WithApprover(a))
+	session := s.Host.Session(host.WithCaller(host.Caller{Name: by.Name}), host.WithGrants(c.Grants...), host.WithApprover(a))
 	if c.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, c.Timeout)
@@ -127,25 +122,17 @@ func (s *service) Approvals() *approval.Queue { return s.queue }
 
 func (s *service) Record(audit.Record, error) {}
 
-func (s *service) Stop() time.Duration { return time.Second }
-
-func (s *service) Journal(string) *pluginrun.Journal { return nil }
-
 func (s *service) Numbers() http.Handler { return http.NotFoundHandler() }
 
-func (s *service) Fleet() (*fleet.Fleet, error) {
-	return nil, tool.Errorf(tool.CodeUnsupported, "in no fleet")
+func (s *service) WaitDurable(context.Context, control.Caller, string) control.Answer {
+	return control.Answer{}.Failed(tool.Errorf(tool.CodeUnsupported, "in no fleet"))
 }
 
-func (s *service) Durable() (control.Durable, error) {
-	return nil, tool.Errorf(tool.CodeUnsupported, "in no fleet")
+func (s *service) Reload(context.Context, *daemonv1.ReloadRequest) (*daemonv1.ReloadResponse, error) {
+	return &daemonv1.ReloadResponse{}, s.reload
 }
 
-func (s *service) Waiting() []control.Waiting             { return nil }
-func (s *service) Reload(context.Context, []string) error { return s.reload }
-func (s *service) Refresh(context.Context) error          { return s.reload }
-
-func (s *service) ApplyPlugin(ctx context.Context, name string) error { return s.SyncPlugin(ctx, name) }
+func (s *service) Close(ctx context.Context) error { return s.Host.Close(ctx) }
 
 // daemon is a server on a socket of its own.
 type daemon struct {
@@ -194,7 +181,7 @@ func newDaemon(t *testing.T, prepare ...func(*control.Server)) *daemon {
 
 func (d *daemon) client() *control.Client {
 	d.t.Helper()
-	c, err := control.Dial(d.t.Context(), d.path)
+	c, err := control.Dial(d.t.Context(), d.path, false)
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -259,7 +246,7 @@ func TestCall(t *testing.T) {
 		{Name: "no such & tool?"},
 		{Name: "danger"},
 	} {
-		want, got := d.Call(t.Context(), control.Caller{}, call, nil), c.Call(t.Context(), call, nil)
+		want, got := d.Run(t.Context(), control.Caller{}, call, nil), c.Call(t.Context(), call, nil)
 		same(t, "the result", got.Result, want.Result)
 		if string(got.Result.Structured) != string(want.Result.Structured) {
 			t.Errorf("the structured part is %q, want %q", got.Result.Structured, want.Result.Structured)
@@ -283,13 +270,13 @@ func TestCall(t *testing.T) {
 func TestTools(t *testing.T) {
 	t.Parallel()
 	d := newDaemon(t)
-	if err := d.Reconfigure(host.WithOverrides(map[string]host.Override{"x.echo": {Safety: tool.Dangerous, Name: "y.echo", Approval: policy.AllowAll}})); err != nil {
+	if err := d.Host.Reconfigure(host.WithOverrides(map[string]host.Override{"x.echo": {Safety: tool.Dangerous, Name: "y.echo", Approval: policy.AllowAll}})); err != nil {
 		t.Fatal(err)
 	}
 	c := d.client()
 	for _, f := range []host.Filter{{}, {MaxSafety: tool.Safe}, {Categories: []string{"odd", "x"}}, {Search: "WAIT"}, {Search: "nothing"}} {
 		got := require.Must(c.Tools(t.Context(), f))(t)
-		want := d.Tools(control.Caller{}, f)
+		want := d.Host.Tools(f)
 		same(t, "the list", got, want)
 		for i := range got {
 			same(t, "the claim", got[i].Claimed, want[i].Claimed)
@@ -302,14 +289,14 @@ func TestTools(t *testing.T) {
 	if _, ok, err := c.Tool(t.Context(), "x.echo"); ok || err != nil {
 		t.Errorf("it is there: %v, %v", ok, err)
 	}
-	if err := c.RestartPlugin(t.Context(), "a/b"); tool.CodeOf(err) != tool.CodeNotFound || !strings.Contains(err.Error(), "a/b") {
+	if _, err := control.Do(t.Context(), c, daemonv1.DaemonHandler.RestartPlugin, &daemonv1.RestartPluginRequest{Name: "a/b"}); tool.CodeOf(err) != tool.CodeNotFound || !strings.Contains(err.Error(), "a/b") {
 		t.Errorf("a plugin that is not there: %v", err)
 	}
-	if err := c.Reload(t.Context()); err != nil {
+	if _, err := control.Do(t.Context(), c, daemonv1.DaemonHandler.Reload, &daemonv1.ReloadRequest{}); err != nil {
 		t.Error(err)
 	}
 	d.reload = errors.New("line 7 is bad")
-	if err := c.Reload(t.Context()); err == nil || err.Error() != "line 7 is bad" {
+	if _, err := control.Do(t.Context(), c, daemonv1.DaemonHandler.Reload, &daemonv1.ReloadRequest{}); err == nil || err.Error() != "line 7 is bad" {
 		t.Errorf("the reload says %v", err)
 	}
 }
@@ -537,7 +524,7 @@ func TestManyCalls(t *testing.T) {
 	if state.Calls != most {
 		t.Errorf("%d calls are under way", state.Calls)
 	}
-	if a := d.Call(t.Context(), control.Caller{Name: "other"}, control.Call{Name: "x.echo", Arguments: []byte("{}")}, nil); a.Err != nil {
+	if a := d.Run(t.Context(), control.Caller{Name: "other"}, control.Call{Name: "x.echo", Arguments: []byte("{}")}, nil); a.Err != nil {
 		t.Errorf("another caller: %v", a.Err)
 	}
 	cancel()
@@ -563,7 +550,7 @@ func TestShutdown(t *testing.T) {
 	if _, err := silent.Read(make([]byte, 1)); err == nil {
 		t.Error("the silent one was told something")
 	}
-	if _, err := control.Dial(t.Context(), d.path); !errors.Is(err, control.ErrNoDaemon) {
+	if _, err := control.Dial(t.Context(), d.path, false); !errors.Is(err, control.ErrNoDaemon) {
 		t.Errorf("there is a daemon: %v", err)
 	}
 }
@@ -590,7 +577,7 @@ func TestDialNonsense(t *testing.T) {
 				_ = conn.Close()
 			}
 		}()
-		_, err = control.Dial(t.Context(), path)
+		_, err = control.Dial(t.Context(), path, false)
 		if tool.CodeOf(err) != tool.CodeUnavailable || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -599,11 +586,11 @@ func TestDialNonsense(t *testing.T) {
 	// One that says nothing is not waited for.
 	ln := require.Must(net.Listen("unix", filepath.Join(dir, "silent")))(t)
 	defer func() { _ = ln.Close() }()
-	if _, err := control.Dial(t.Context(), ln.Addr().String()); tool.CodeOf(err) != tool.CodeUnavailable {
+	if _, err := control.Dial(t.Context(), ln.Addr().String(), false); tool.CodeOf(err) != tool.CodeUnavailable {
 		t.Errorf("a silent one: %v", err)
 	}
 	for _, path := range []string{filepath.Join(dir, "nowhere", "x"), filepath.Join(dir, strings.Repeat("x", 200)), dir} {
-		if _, err := control.Dial(t.Context(), path); !errors.Is(err, control.ErrNoDaemon) {
+		if _, err := control.Dial(t.Context(), path, false); !errors.Is(err, control.ErrNoDaemon) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}

@@ -22,19 +22,31 @@ func convert(to, from any) {
 	}
 }
 
-// all converts a list, which is not nil.
-func all[To, From any](list []From) []*To {
-	out := make([]*To, len(list))
+// Message returns a struct of Go as a message.
+func Message[M, S any](of *S) *M {
+	out := new(M)
+	convert(out, of)
+	return out
+}
+
+// Messages converts a list.
+func Messages[M, S any](list []S) []*M {
+	out := make([]*M, len(list))
 	for i := range list {
-		out[i] = new(To)
-		convert(out[i], &list[i])
+		out[i] = Message[M](&list[i])
 	}
 	return out
 }
 
-// allOf converts a list back.
-func allOf[To, From any](list []*From) []To {
-	out := make([]To, len(list))
+// Struct returns a message as a struct of Go: zero, if it is missing.
+func Struct[S, M any](m *M) (out S) {
+	convert(&out, m)
+	return out
+}
+
+// Structs converts a list back.
+func Structs[S, M any](list []*M) []S {
+	out := make([]S, len(list))
 	for i := range list {
 		convert(&out[i], list[i])
 	}
@@ -47,7 +59,7 @@ const apart = "claimed"
 // pair is two fields that correspond, by their indices.
 type pair struct {
 	to, from []int         // nil: the struct itself
-	unit     time.Duration // of the number that a duration is in the message; 0: neither is a duration
+	unit     time.Duration // of the number that a duration is in the message; 0: there is none, or both are numbers
 	empty    bool          // a list without elements is not nil
 }
 
@@ -61,15 +73,15 @@ func planOf(to, from reflect.Type) []pair {
 	var plan []pair
 	targets, sources := fieldsOf(to), fieldsOf(from)
 	for name, t := range targets {
-		if s, unit, ok := counterpart(name, sources); ok {
+		if s, ok := sources[name]; ok {
 			omits := strings.Contains(t.Tag.Get("json"), ",omit")
-			plan = append(plan, pair{t.Index, s.Index, unit, t.Type.Kind() == reflect.Slice && !omits})
+			plan = append(plan, pair{t.Index, s.Index, t.unit ^ s.unit, t.Type.Kind() == reflect.Slice && !omits})
 		} else if isMessage(t.Type) && name != apart {
 			plan = append(plan, pair{to: t.Index})
 		}
 	}
 	for name, s := range sources {
-		if _, _, ok := counterpart(name, targets); !ok && isMessage(s.Type) && name != apart {
+		if _, ok := targets[name]; !ok && isMessage(s.Type) && name != apart {
 			plan = append(plan, pair{from: s.Index})
 		}
 	}
@@ -77,31 +89,30 @@ func planOf(to, from reflect.Type) []pair {
 	return plan
 }
 
-// fieldsOf returns the fields of a struct, and of those that it embeds, by their names in JSON.
-func fieldsOf(t reflect.Type) map[string]reflect.StructField {
-	out := map[string]reflect.StructField{}
-	for _, f := range reflect.VisibleFields(t) {
-		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" && f.IsExported() {
-			out[name] = f
-		}
-	}
-	return out
+type field struct {
+	reflect.StructField
+	unit time.Duration // that its name ends with; 0: none
 }
 
-var suffixes = map[string]time.Duration{"": 0, "_json": 0, "_bytes": 0, "_ms": time.Millisecond, "_ns": 1}
+var suffixes = map[string]time.Duration{"_json": 0, "_bytes": 0, "_ms": time.Millisecond, "_ns": 1}
 
-// counterpart returns the field that has a name, with or without a suffix.
-func counterpart(name string, in map[string]reflect.StructField) (_ reflect.StructField, unit time.Duration, ok bool) {
-	for suffix, unit := range suffixes {
-		f, ok := in[name+suffix]
-		if short, has := strings.CutSuffix(name, suffix); !ok && has {
-			f, ok = in[short]
+// fieldsOf returns the fields of a struct, and of those that it embeds, by their names in JSON without suffixes.
+func fieldsOf(t reflect.Type) map[string]field {
+	out := map[string]field{}
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "" || name == "-" || !f.IsExported() {
+			continue
 		}
-		if ok {
-			return f, unit, true
+		one := field{StructField: f}
+		for suffix, unit := range suffixes {
+			if short, has := strings.CutSuffix(name, suffix); has {
+				name, one.unit = short, unit
+			}
 		}
+		out[name] = one
 	}
-	return reflect.StructField{}, 0, false
+	return out
 }
 
 func isMessage(t reflect.Type) bool {

@@ -52,7 +52,7 @@ func TestCrowd(t *testing.T) {
 // answersAs adds a tool with a description.
 func (s *service) answersAs(t *testing.T, name, description string) {
 	t.Helper()
-	require.NoError(t, s.Register(tool.Tool{
+	require.NoError(t, s.Host.Register(tool.Tool{
 		Definition: tool.Definition{Name: name, Description: description, Safety: tool.Safe},
 		Handler:    func(context.Context, tool.Call) (tool.Result, error) { return tool.Result{}, nil },
 	}))

@@ -75,9 +75,7 @@ func refusal(err error) error {
 		code = connect.CodeFailedPrecondition
 	}
 	out := connect.NewError(code, errors.New(e.Message))
-	var f daemonv1.Fault
-	convert(&f, e)
-	if detail, err := connect.NewErrorDetail(&f); err == nil {
+	if detail, err := connect.NewErrorDetail(Message[daemonv1.Fault](e)); err == nil {
 		out.AddDetail(detail)
 	}
 	return out
@@ -92,8 +90,7 @@ func said(err error) *tool.Error {
 	for _, detail := range sent.Details() {
 		if m, err := detail.Value(); err == nil {
 			if f, ok := m.(*daemonv1.Fault); ok {
-				var e tool.Error
-				convert(&e, f)
+				e := Struct[tool.Error](f)
 				return &e
 			}
 		}
@@ -106,8 +103,8 @@ func said(err error) *tool.Error {
 
 // explain returns the error of a daemon that answered before.
 func (c *Client) explain(err error) error {
-	if err == nil {
-		return nil
+	if err == nil || c.own != nil {
+		return err
 	}
 	if e := said(err); e != nil {
 		return e

@@ -35,7 +35,7 @@ func visit(path string) int {
 		answer, _ := io.ReadAll(conn)
 		_, _ = io.WriteString(out, "answer: "+string(answer)+"\n")
 	}
-	_, err = control.Dial(context.Background(), path)
+	_, err = control.Dial(context.Background(), path, false)
 	if err != nil {
 		_, _ = io.WriteString(out, "command: "+string(tool.CodeOf(err))+" "+err.Error()+"\n")
 	}
@@ -102,7 +102,7 @@ func TestDialAnotherUsersSocket(t *testing.T) {
 	}
 	d := newDaemon(t)
 	require.NoError(t, os.Chown(d.path, 65534, -1))
-	if _, err := control.Dial(t.Context(), d.path); tool.CodeOf(err) != tool.CodePermissionDenied || !strings.Contains(err.Error(), "user 65534") {
+	if _, err := control.Dial(t.Context(), d.path, false); tool.CodeOf(err) != tool.CodePermissionDenied || !strings.Contains(err.Error(), "user 65534") {
 		t.Errorf("it dials: %v", err)
 	}
 }

@@ -42,7 +42,7 @@ func (h handler) Call(ctx context.Context, r *daemonv1.CallRequest, out *connect
 		ctx = tool.WithDeltas(ctx, run.show)
 	}
 	c.Told = run.submitted
-	a := h.service.Call(ctx, run.caller, c, asked)
+	a := h.Run(ctx, run.caller, c, asked)
 	n := size(a.Result)
 	if err := requestOf(ctx).hold(ctx, h.Server, n, "an answer"); err != nil {
 		a = a.Failed(tool.Errorf(tool.CodeResourceExhausted,
@@ -125,8 +125,8 @@ func decision(ctx context.Context, m *daemonv1.Decision) (d policy.Decision, err
 }
 
 func (h handler) ListApprovals(context.Context, *daemonv1.ListApprovalsRequest) (*daemonv1.ListApprovalsResponse, error) {
-	open, _ := h.service.Approvals().Open()
-	return &daemonv1.ListApprovalsResponse{Approvals: all[daemonv1.Approval](open)}, nil
+	open, _ := h.Approvals().Open()
+	return &daemonv1.ListApprovalsResponse{Approvals: Messages[daemonv1.Approval](open)}, nil
 }
 
 // FollowApprovals sends the questions that wait, and then each that comes or is closed.
@@ -141,7 +141,7 @@ func (h handler) FollowApprovals(
 	if err := out.Send(nil); err != nil { // so that the client knows that it follows
 		return err
 	}
-	queue := h.service.Approvals()
+	queue := h.Approvals()
 	for known := map[string]bool{}; ; {
 		open, changed := queue.Open()
 		var news []approval.Question
@@ -159,7 +159,7 @@ func (h handler) FollowApprovals(
 			}
 		}
 		known = now
-		for _, q := range all[daemonv1.Approval](news) {
+		for _, q := range Messages[daemonv1.Approval](news) {
 			if err := out.Send(&daemonv1.FollowApprovalsResponse{Approval: q}); err != nil {
 				return err // the client is gone
 			}
@@ -174,15 +174,9 @@ func (h handler) FollowApprovals(
 	}
 }
 
-func approvalOf(q approval.Question, err error) (*daemonv1.Approval, error) {
-	out := &daemonv1.Approval{}
-	convert(out, &q)
-	return out, err
-}
-
 func (h handler) GetApproval(_ context.Context, r *daemonv1.GetApprovalRequest) (*daemonv1.GetApprovalResponse, error) {
-	q, err := approvalOf(h.service.Approvals().Get(r.GetId()))
-	return &daemonv1.GetApprovalResponse{Approval: q}, err
+	q, err := h.Approvals().Get(r.GetId())
+	return &daemonv1.GetApprovalResponse{Approval: Message[daemonv1.Approval](&q)}, err
 }
 
 func (h handler) DecideApproval(ctx context.Context, r *daemonv1.DecideApprovalRequest) (*daemonv1.DecideApprovalResponse, error) {
@@ -194,21 +188,16 @@ func (h handler) DecideApproval(ctx context.Context, r *daemonv1.DecideApprovalR
 	if action == "" {
 		return nil, tool.Errorf(tool.CodeInvalidArguments, "the verdict on a question is neither allow nor deny")
 	}
-	q, err := h.service.Approvals().Decide(r.GetId(), d)
+	q, err := h.Approvals().Decide(r.GetId(), d)
 	of := audit.Record{
 		Action: action, Object: r.GetId(), Tool: q.Tool, Session: q.Session, Approver: d.By, Message: d.Reason,
 	}
-	sent, err := approvalOf(q, h.record(ctx, of, err))
-	return &daemonv1.DecideApprovalResponse{Approval: sent}, err
+	return &daemonv1.DecideApprovalResponse{Approval: Message[daemonv1.Approval](&q)}, Record(ctx, h, of, err)
 }
 
 // Ask puts a question of a process of the operator into the queue, and answers when it is decided.
 func (h handler) Ask(ctx context.Context, r *daemonv1.AskRequest) (*daemonv1.AskResponse, error) {
-	var q approval.Question
-	if r.GetApproval() != nil {
-		convert(&q, r.GetApproval())
-	}
-	d, err := h.service.Approvals().Ask(ctx, q)
+	d, err := h.Approvals().Ask(ctx, Struct[approval.Question](r.GetApproval()))
 	if errors.Is(err, policy.ErrCannotAsk) {
 		return &daemonv1.AskResponse{Unasked: err.Error()}, nil
 	}

@@ -19,7 +19,7 @@ import (
 // answers adds a tool that gives a result.
 func (s *service) answers(t *testing.T, name string, res tool.Result) {
 	t.Helper()
-	require.NoError(t, s.Register(tool.Tool{
+	require.NoError(t, s.Host.Register(tool.Tool{
 		Definition: tool.Definition{Name: name, Description: "Answers.", Safety: tool.Safe},
 		Handler:    func(context.Context, tool.Call) (tool.Result, error) { return res, nil },
 	}))
@@ -49,7 +49,7 @@ func TestPartsOfAnAnswer(t *testing.T) {
 	} {
 		d.answers(t, name, res)
 		call := control.Call{Name: name}
-		want, got := d.Call(t.Context(), control.Caller{}, call, nil), d.client().Call(t.Context(), call, nil)
+		want, got := d.Run(t.Context(), control.Caller{}, call, nil), d.client().Call(t.Context(), call, nil)
 		if !reflect.DeepEqual(got.Result, want.Result) {
 			t.Errorf("%s: the result is %.300q,\nwant %.300q", name, fmt.Sprint(got.Result), fmt.Sprint(want.Result))
 		}

@@ -25,8 +25,7 @@ func (r *runningCall) Ask(ctx context.Context, q tool.Question) (tool.Answer, er
 		return tool.Answer{}, err
 	}
 	defer r.endQuestion(number)
-	sent := &daemonv1.ToolQuestion{}
-	convert(sent, &q)
+	sent := Message[daemonv1.ToolQuestion](&q)
 	sent.Question.Number, sent.WithinMs = uint32(number), within(ctx) //nolint:gosec // it counts questions
 	if err := r.send(&daemonv1.CallResponse{Event: &daemonv1.CallResponse_Question{Question: sent}}); err != nil {
 		return tool.Answer{}, err
@@ -41,8 +40,7 @@ func (r *runningCall) Ask(ctx context.Context, q tool.Question) (tool.Answer, er
 
 func answerOf(a *pluginv1.Answer) (out tool.Answer, _ error) {
 	if a.GetError() != nil {
-		var e tool.Error
-		convert(&e, a.GetError())
+		e := Struct[tool.Error](a.GetError())
 		e.Message = fmt.Sprintf("%.*s", maxReason, e.Message)
 		return out, &e
 	}

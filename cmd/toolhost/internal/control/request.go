@@ -40,11 +40,12 @@ func requestOf(ctx context.Context) *request {
 	return &request{}
 }
 
-func callerOf(ctx context.Context) Caller { return requestOf(ctx).caller }
+// CallerOf returns who sent the request of a context.
+func CallerOf(ctx context.Context) Caller { return requestOf(ctx).caller }
 
 // hold reserves memory until the request ends.
 func (r *request) hold(ctx context.Context, s *Server, bytes int, what string) error {
-	release, err := reserve(s.answers, callerOf(ctx), bytes, what)
+	release, err := reserve(s.answers, CallerOf(ctx), bytes, what)
 	r.release = append(r.release, release)
 	if bytes > largeAnswer {
 		r.release = append(r.release, returnMemory)
@@ -222,7 +223,7 @@ func (s *Server) beginWork(by Caller) (end func(), err error) {
 // numbers bounds how many read numbers and profiles at a time.
 func (s *Server) numbers(next http.Handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		end, err := s.beginWork(callerOf(r.Context()))
+		end, err := s.beginWork(CallerOf(r.Context()))
 		if err != nil {
 			_ = s.errors.Write(w, r, refusal(err))
 			return

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"connectrpc.com/connect"
 
@@ -27,9 +28,7 @@ type runningCall struct {
 
 	sending   sync.Mutex
 	questions questions
-
-	mu      sync.Mutex
-	pending *pending // nil: no question is open
+	pending   atomic.Pointer[pending] // nil: no call for approval is open
 }
 
 // pending is a question without an answer.
@@ -59,10 +58,9 @@ func (r *runningCall) Approve(ctx context.Context, q policy.Request) (policy.Dec
 	}
 	defer r.server.endWaiting(r)
 	p := &pending{q.Preview, make(chan policy.Decision, 1)}
-	r.setQuestion(p)
-	defer r.setQuestion(nil)
-	sent := &daemonv1.ApprovalRequest{}
-	convert(sent, &q)
+	r.pending.Store(p)
+	defer r.pending.Store(nil)
+	sent := Message[daemonv1.ApprovalRequest](&q)
 	sent.Call.Tool, sent.Preview, sent.WithinMs = valid(q.Call.Name), q.Preview != nil, within(ctx)
 	if err := r.send(&daemonv1.CallResponse{Event: &daemonv1.CallResponse_Approval{Approval: sent}}); err != nil {
 		return policy.Decision{}, err
@@ -84,22 +82,9 @@ func (r *runningCall) show(d tool.Delta) {
 	}
 }
 
-func (r *runningCall) setQuestion(p *pending) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.pending = p
-}
-
-// question returns the open question; nil if there is none.
-func (r *runningCall) question() *pending {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.pending
-}
-
 // decide answers the open question.
 func (r *runningCall) decide(d policy.Decision) error {
-	p := r.question()
+	p := r.pending.Load()
 	if p == nil {
 		return errNotAsked
 	}
@@ -113,7 +98,7 @@ func (r *runningCall) decide(d policy.Decision) error {
 
 // preview returns what the call would do.
 func (r *runningCall) preview(ctx context.Context) (tool.Result, error) {
-	p := r.question()
+	p := r.pending.Load()
 	switch {
 	case p == nil:
 		return tool.Result{}, errNotAsked
@@ -124,6 +109,27 @@ func (r *runningCall) preview(ctx context.Context) (tool.Result, error) {
 	defer stop()
 	defer context.AfterFunc(r.ctx, stop)() // the preview ends with its call
 	return p.preview(ctx)
+}
+
+// submitted tells the client that its call is in the queue. If too many wait from then on, it is not waited
+// for.
+func (r *runningCall) submitted(id string) {
+	_ = r.send(&daemonv1.CallResponse{Event: &daemonv1.CallResponse_Durable{Durable: id}}) // else the client is gone, which ends the call
+	if err := r.server.park(r); err != nil {
+		r.cancel(err)
+	}
+}
+
+func (s *Server) park(r *runningCall) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if own, others, ok := s.parked.Take(r.caller.Name, 1); !ok {
+		return tool.Errorf(tool.CodeResourceExhausted,
+			"%d commands wait for durable calls already, %d of them of this caller", own+others, own).
+			Try("end one of them, or call with --detach")
+	}
+	r.parked = true
+	return nil
 }
 
 var (

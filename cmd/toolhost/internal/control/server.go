@@ -12,10 +12,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/approval"
-	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/audit"
-	"github.com/toolhost/toolhost/host/fleet"
-	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/share"
@@ -47,53 +44,39 @@ const (
 	maxRequest     = MaxArguments + 1<<20
 )
 
-// Service is what a daemon does for commands.
+// Service is what commands use: a host of their own, or that of a daemon.
 type Service interface {
+	// Those of its calls that are about calls in progress, approvals and streams are [Server]'s.
+	daemonv1.DaemonHandler
+	// State returns the state, without what a server knows itself.
+	State() State
+	// Run runs a call in the session that it names, or else in one of its own. The approver is
+	// nil if the client cannot ask.
+	Run(context.Context, Caller, Call, policy.Approver) Answer
+	Close(context.Context) error
+}
+
+// Daemon is a service for all callers of a server.
+type Daemon interface {
+	Service
 	// Caller returns the caller that a user of the system is; false: the daemon does not serve
 	// that user.
 	Caller(uid int) (Caller, bool)
-	// State returns the daemon's state, without what the server knows itself.
-	State() State
-	// Tools and Get return the tools that the caller sees.
-	Tools(Caller, host.Filter) []host.Tool
-	Get(c Caller, name string) (host.Tool, bool)
-	// Call runs a call in the session that it names, or else in one of its own. The approver is
-	// nil if the client cannot ask.
-	Call(context.Context, Caller, Call, policy.Approver) Answer
-	// Sessions returns the named sessions that a caller may know about.
-	Sessions(Caller) []SessionInfo
 	// Approvals returns the queue of questions to the operator.
 	Approvals() *approval.Queue
-	// EndSession ends a session of the caller.
-	EndSession(c Caller, name string) error
-	RestartPlugin(ctx context.Context, name string) error
-	RollbackPlugin(ctx context.Context, name string) error
-	// ApplyPlugin applies what the operator, the settings and the file of a plugin say now.
-	ApplyPlugin(ctx context.Context, name string) error
-	// Waiting returns the files whose content waits for the operator's word; Reload applies what
-	// has changed, and of that what has an accepted digest; Refresh tries again what was refused.
-	Waiting() []Waiting
-	Reload(ctx context.Context, accept []string) error
-	Refresh(ctx context.Context) error
-	// Stop makes the daemon end, and returns how long calls in progress may take.
-	Stop() time.Duration
-	// Sandbox returns what the process of a plugin may do; false: it has none.
-	Sandbox(name string) (plugin.SandboxStatus, bool)
+	// WaitDurable returns how a durable call of the fleet ends; ctx ends the wait, and not the call.
+	WaitDurable(ctx context.Context, c Caller, id string) Answer
 	// Journal returns what a plugin wrote; nil: there is no such plugin.
 	Journal(name string) *pluginrun.Journal
 	// Record puts on record what someone had the daemon do, with its outcome.
 	Record(r audit.Record, outcome error)
-	// Fleet returns the fleet that the daemon is in, or an error: it is in none.
-	Fleet() (*fleet.Fleet, error)
-	// Durable returns the durable calls of the fleet, or the error of Fleet.
-	Durable() (Durable, error)
 	// Numbers serves /metrics and /debug/pprof/.
 	Numbers() http.Handler
 }
 
 // Server is the daemon's end.
 type Server struct {
-	service    Service
+	service    Daemon
 	http       http.Server
 	mux        *http.ServeMux
 	errors     *connect.ErrorWriter
@@ -115,7 +98,7 @@ type Server struct {
 }
 
 // NewServer returns a server that logs errors.
-func NewServer(s Service, log hclog.Logger) *Server {
+func NewServer(s Daemon, log hclog.Logger) *Server {
 	out := &Server{
 		service: s, mux: http.NewServeMux(), errors: connect.NewErrorWriter(), endTimeout: endTimeout,
 		arguments: share.NewPool(maxHeldArguments), answers: share.NewPool(maxHeldAnswers),
@@ -125,7 +108,7 @@ func NewServer(s Service, log hclog.Logger) *Server {
 		idle: make(chan struct{}),
 	}
 	// Without compression, which gives nothing on a machine.
-	out.mux.Handle(daemonv1.NewDaemonHandler(handler{out}, connect.WithCompression("gzip", nil, nil),
+	out.mux.Handle(daemonv1.NewDaemonHandler(handler{s, out}, connect.WithCompression("gzip", nil, nil),
 		connect.WithInterceptors(connect.UnaryInterceptorFunc(out.unary))))
 	numbers := out.numbers(s.Numbers())
 	out.mux.HandleFunc("GET /metrics", numbers)
@@ -262,7 +245,7 @@ func (s *Server) removeCall(r *runningCall) {
 func (s *Server) runningCall(ctx context.Context, id string) (*runningCall, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if run := s.calls[id]; run != nil && run.caller == callerOf(ctx) {
+	if run := s.calls[id]; run != nil && run.caller == CallerOf(ctx) {
 		return run, nil
 	}
 	return nil, tool.Errorf(tool.CodeNotFound, "there is no such call in progress")

@@ -8,12 +8,11 @@ import (
 	"github.com/toolhost/toolhost/host/policy"
 )
 
-// Approvals implements [control.Service].
 func (d *daemon) Approvals() *approval.Queue { return d.queue }
 
 // stale says why a call that waits in the queue cannot run any more as its question describes it.
 func (d *daemon) stale(r policy.Request) string {
-	t, ok := d.local.Host.Get(r.Definition.Name)
+	t, ok := d.Host.Get(r.Definition.Name)
 	t.Alias = r.Definition.Alias // the registry's, which says nothing of the tool
 	switch {
 	case !ok || !d.given(control.Caller{Name: r.Caller}).Sees(t.Definition):

@@ -9,7 +9,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 )
 
-// Caller implements [control.Service]. The daemon's own user is the operator, and root, who can
+// The daemon's own user is the operator, and root, who can
 // do everything that this user can, is one too; other users are those that the configuration
 // names.
 func (d *daemon) Caller(uid int) (control.Caller, bool) {

@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"net/http"
-	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -22,16 +21,15 @@ import (
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/host/mcpserver"
-	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
-	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
+	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
 )
 
 // daemon is a host that other commands use.
 type daemon struct {
+	*session.Local
 	session  *session.Session
-	local    *session.Local
 	log      hclog.Logger
 	since    time.Time
 	options  Options
@@ -75,7 +73,7 @@ func (e *inEffect) identityNow() control.Identity {
 	return out
 }
 
-var _ control.Service = (*daemon)(nil)
+var _ control.Daemon = (*daemon)(nil)
 
 // open makes a daemon with its plugins loaded.
 func open(ctx context.Context, s *session.Session, o Options) (*daemon, error) {
@@ -98,34 +96,30 @@ func open(ctx context.Context, s *session.Session, o Options) (*daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.WarnOf(slices.Concat(l.Faults(), l.Unmatched()), l.Plugins(), "")
-	d.local = l
+	s.WarnOf(slices.Concat(l.Faults, session.UnmatchedFaults(l.Loaded.Config, l.Host)), l.Host.Plugins(), "")
+	d.Local = l
 	d.queue = approval.NewQueue(d.stale)
 	d.askers = setup.Askers{Client: mcpserver.ClientApprover(), Queue: d.queue}
 	d.numbers = metrics.New(d.snapshot)
-	d.faults.all = l.Faults()
+	d.faults.all = l.Faults
 	d.current.Store(&inEffect{t, l.Loaded, identity})
+	d.Sees = func(c control.Caller) func(tool.Definition) bool { return d.given(c).Sees }
 	d.sessions = newSessions(l.Host, func() config.Sessions { return d.current.Load().loaded.Config.Sessions })
 	return d, nil
 }
 
-// Stop implements [control.Service].
-func (d *daemon) Stop() time.Duration {
+func (d *daemon) Stop(ctx context.Context, _ *daemonv1.StopRequest) (*daemonv1.StopResponse, error) {
+	_ = control.Record(ctx, d, audit.Record{Action: "stop"}, nil)
 	d.stopOnce.Do(func() { close(d.stop) })
-	return d.options.Drain
+	return &daemonv1.StopResponse{DrainMs: d.options.Drain.Milliseconds()}, nil
 }
 
-// Journal implements [control.Service].
-func (d *daemon) Journal(name string) *pluginrun.Journal { return d.local.Host.Journal(name) }
-
-// Record implements [control.Service].
 func (d *daemon) Record(r audit.Record, outcome error) {
-	if err := d.local.Record(r, outcome); err != nil {
+	if err := d.Local.Record(r, outcome); err != nil {
 		d.log.Error("it is not on record", "action", r.Action, "object", r.Object, "error", err)
 	}
 }
 
-// Numbers implements [control.Service].
 func (d *daemon) Numbers() http.Handler { return d.numbers.Handler(true) }
 
 // snapshot returns what the metrics show.
@@ -137,37 +131,21 @@ func (d *daemon) snapshot() metrics.Snapshot {
 	return out
 }
 
-// State implements [control.Service].
 func (d *daemon) State() control.State {
-	h, now := d.local.Host, d.current.Load()
+	h, now := d.Host, d.current.Load()
 	faults := d.faults.current(h)
 	faults = append(faults, session.UnmatchedFaults(now.settings.Config, h)...)
 	if held := d.held.Load(); held != nil {
 		faults = append(faults, held)
 	}
 	unapplied, _ := d.refused.Load().(string)
-	load, status := h.Admission(), h.Status()
-	return control.State{
-		Version: host.Version, PID: os.Getpid(), Since: d.since, Calls: load.Calls, Refused: load.Refused,
-		Identity: now.identityNow(), Configured: now.settings.Configured(), Unapplied: unapplied, Audit: d.local.Audit,
-		Tools: h.Len(), Plugins: h.Plugins(), Skipped: status.Skipped, Leaving: status.Draining,
-		Fleet: d.fleetState(), Faults: control.SentFaults(faults),
-	}
+	out := d.Own.State()
+	out.Since, out.Identity, out.Configured, out.Unapplied = d.since, now.identityNow(), now.settings.Configured(), unapplied
+	out.Audit, out.Fleet, out.Faults = d.Audit, d.fleetState(), control.SentFaults(faults)
+	return out
 }
 
-// Tools implements [control.Service].
-func (d *daemon) Tools(c control.Caller, f host.Filter) []host.Tool {
-	return d.given(c).Visible(d.local.Host.Tools(f))
-}
-
-// Get implements [control.Service].
-func (d *daemon) Get(c control.Caller, name string) (host.Tool, bool) {
-	t, ok := d.local.Host.Get(name)
-	return t, ok && d.given(c).Sees(t.Definition)
-}
-
-// Call implements [control.Service].
-func (d *daemon) Call(ctx context.Context, by control.Caller, c control.Call, asked policy.Approver) control.Answer {
+func (d *daemon) Run(ctx context.Context, by control.Caller, c control.Call, asked policy.Approver) control.Answer {
 	if c.Detach {
 		return d.detach(ctx, by, c, asked)
 	}
@@ -182,7 +160,7 @@ func (d *daemon) counted(ctx context.Context, by control.Caller, c control.Call,
 }
 
 func (d *daemon) countCall(name string, r tool.Result, err error, took time.Duration) {
-	t, _ := d.local.Host.Get(name)
+	t, _ := d.Host.Get(name)
 	code := tool.CodeOf(err)
 	if code == "" && r.IsError {
 		code = tool.CodeToolFailed
@@ -200,44 +178,40 @@ func (d *daemon) call(ctx context.Context, by control.Caller, c control.Call, as
 		ctx = fleet.On(ctx, c.On)
 	}
 	if c.Session == "" {
-		return session.CallAs(ctx, d.local.Host, c, may, can)
+		return session.CallAs(ctx, d.Host, c, may, can)
 	}
 	one, begun, leave, err := d.sessions.join(may.Caller, c.Session)
 	if err != nil {
 		return control.Answer{Outcome: host.Outcome{Name: c.Name}}.Failed(err)
 	}
 	defer leave()
-	answer := session.CallIn(ctx, d.local.Host, one, c, may, can)
+	answer := session.CallIn(ctx, d.Host, one, c, may, can)
 	answer.Begun = begun
 	return answer
 }
 
-// RestartPlugin implements [control.Service].
-func (d *daemon) RestartPlugin(ctx context.Context, name string) error {
-	err := d.local.Host.RestartPlugin(ctx, name)
-	d.faults.replace(ofPlugin(name), err)
-	return err
+func (d *daemon) RestartPlugin(ctx context.Context, r *daemonv1.RestartPluginRequest) (*daemonv1.RestartPluginResponse, error) {
+	out, err := d.Own.RestartPlugin(ctx, r)
+	d.faults.replace(ofPlugin(r.GetName()), err)
+	return out, control.Record(ctx, d, audit.Record{Action: "plugins restart", Object: r.GetName()}, err)
 }
 
-// RollbackPlugin implements [control.Service].
-func (d *daemon) RollbackPlugin(ctx context.Context, name string) error {
-	err := d.local.Host.RollbackPlugin(ctx, name)
+// The command that sends it puts it on record, as it does ApplyPlugin and
+// Refresh.
+func (d *daemon) RollbackPlugin(ctx context.Context, r *daemonv1.RollbackPluginRequest) (*daemonv1.RollbackPluginResponse, error) {
+	out, err := d.Own.RollbackPlugin(ctx, r)
 	if err == nil {
-		d.faults.replace(ofPlugin(name), nil)
+		d.faults.replace(ofPlugin(r.GetName()), nil)
 	}
-	return err
+	return out, err
 }
 
-// Sandbox implements [control.Service].
-func (d *daemon) Sandbox(name string) (plugin.SandboxStatus, bool) { return d.local.Host.Sandbox(name) }
-
-// ApplyPlugin implements [control.Service].
-func (d *daemon) ApplyPlugin(ctx context.Context, name string) error {
+func (d *daemon) ApplyPlugin(ctx context.Context, r *daemonv1.ApplyPluginRequest) (*daemonv1.ApplyPluginResponse, error) {
 	d.reloading.Lock()
 	defer d.reloading.Unlock()
-	err := d.applyPlugin(ctx, name)
-	d.faults.replace(ofPlugin(name), err)
-	return err
+	err := d.applyPlugin(ctx, r.GetName())
+	d.faults.replace(ofPlugin(r.GetName()), err)
+	return &daemonv1.ApplyPluginResponse{}, err
 }
 
 func (d *daemon) applyPlugin(ctx context.Context, name string) error {
@@ -246,20 +220,21 @@ func (d *daemon) applyPlugin(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := d.local.Host.Reconfigure(host.WithPluginSettings(loaded.Plugins.Apply), host.WithDisabled(loaded.Hold),
+	if err := d.Host.Reconfigure(host.WithPluginSettings(loaded.Plugins.Apply), host.WithDisabled(loaded.Hold),
 		host.WithOverrides(now.settings.Config.Overrides())); err != nil { // levels may be accepted
 		return err
 	}
 	d.current.Store(&inEffect{now.settings, loaded, now.identity})
 	defer d.queue.Revise()
 	if _, ok := loaded.Servers.Get(name); ok {
-		return d.local.Mounts.Sync(ctx, loaded.Servers)
+		return d.Mounts.Sync(ctx, loaded.Servers)
 	}
-	return d.local.Host.SyncPlugin(ctx, name, now.settings.Dirs.Watched()...)
+	return d.Host.SyncPlugin(ctx, name, now.settings.Dirs.Watched()...)
 }
 
-// Refresh implements [control.Service].
-func (d *daemon) Refresh(ctx context.Context) error { return d.reload(ctx, session.ByCommand) }
+func (d *daemon) Refresh(ctx context.Context, _ *daemonv1.RefreshRequest) (*daemonv1.RefreshResponse, error) {
+	return &daemonv1.RefreshResponse{}, d.reload(ctx, session.ByCommand)
+}
 
 // reload reloads the configuration and the plugins, and logs what went wrong.
 func (d *daemon) reload(ctx context.Context, why session.Reading) error {
@@ -273,6 +248,6 @@ func (d *daemon) reload(ctx context.Context, why session.Reading) error {
 	for _, fault := range session.Faults(err) {
 		d.log.Warn("reload", "fault", fault)
 	}
-	d.log.Info("reload has ended", "tools", d.local.Host.Len())
+	d.log.Info("reload has ended", "tools", d.Host.Len())
 	return err
 }

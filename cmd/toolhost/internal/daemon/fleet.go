@@ -98,7 +98,7 @@ func (d *daemon) joinFleet(ctx context.Context) error {
 		}
 		m.url, m.stores = m.server.URL(), store != ""
 	}
-	if m.Fleet, err = fleet.Join(ctx, d.local.Host, d.fleetConfig(m, n)); err != nil {
+	if m.Fleet, err = fleet.Join(ctx, d.Host, d.fleetConfig(m, n)); err != nil {
 		m.closeServer()
 		if tool.CodeOf(err) == tool.CodeInvalidArguments {
 			err = exit.With(exit.BadUsage, err)
@@ -194,8 +194,8 @@ func (m *member) closeServer() {
 	_ = m.server.Close(ctx) // the process ends in any case
 }
 
-// Fleet implements [control.Service].
-func (d *daemon) Fleet() (*fleet.Fleet, error) {
+// inFleet returns the fleet that the daemon is in, or an error: it is in none.
+func (d *daemon) inFleet() (*fleet.Fleet, error) {
 	if m := d.fleet.Load(); m != nil {
 		return m.Fleet, nil
 	}
@@ -230,11 +230,11 @@ func (d *daemon) fleetState() *control.FleetState {
 
 // checkPlace checks that a call for a host would go there: a tool of this host's own runs here.
 func (d *daemon) checkPlace(name, on string) error {
-	m, err := d.Fleet()
+	m, err := d.inFleet()
 	if err != nil {
 		return err
 	}
-	t, ok := d.local.Host.Get(name)
+	t, ok := d.Host.Get(name)
 	here := func(h fleet.HostStatus) bool { return h.Self && h.Name == on }
 	if !ok || t.Owner == fleet.Owner || slices.ContainsFunc(m.Hosts(), here) {
 		return nil

@@ -108,7 +108,7 @@ func (f *front) refused(caller, name, reason string, why error) {
 	}
 	d.numbers.TurnedAway(reason)
 	if caller != "" {
-		d.local.Host.Refuse(host.Caller{Name: caller, Via: viaMCP}, name, tool.Errorf(tool.CodeResourceExhausted, "%w", why))
+		d.Host.Refuse(host.Caller{Name: caller, Via: viaMCP}, name, tool.Errorf(tool.CodeResourceExhausted, "%w", why))
 	}
 }
 

@@ -35,8 +35,8 @@ func (s *mcpServer) Close() error {
 func (d *daemon) newMCP() (*mcpServer, error) {
 	c := d.current.Load().loaded.Config
 	tasks := task.NewMemory(task.MemoryOptions{TTL: c.MCP.Tasks.TTL, MaxOwner: c.MCP.Tasks.Max})
-	server, err := mcpserver.New(d.local.Host, mcpserver.Options{
-		Upstreams: d.local.Mounts.Upstreams,
+	server, err := mcpserver.New(d.Host, mcpserver.Options{
+		Upstreams: d.Mounts.Upstreams,
 		Session:   d.clientSession, Current: d.currentSession, CanonicalNames: d.namesCanonical,
 		Name: "toolhost", Version: host.Version,
 		MaxRequestBytes: c.MCP.Limits.Body, MaxOpen: c.MCP.Limits.Requests, QuestionTimeout: c.Approvals.Timeout,
@@ -79,7 +79,7 @@ func (d *daemon) clientSession(_ context.Context, c mcpserver.Client) (*host.Ses
 	if name == "" {
 		return nil, errors.New("the client has no token") // which cannot happen behind mcphttp
 	}
-	return d.local.Host.Session(host.WithCaller(host.Caller{
+	return d.Host.Session(host.WithCaller(host.Caller{
 		Name: name, Via: viaMCP, Client: strings.TrimSpace(c.Name + " " + c.Version),
 	})), nil
 }

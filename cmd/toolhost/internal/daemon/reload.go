@@ -21,7 +21,7 @@ import (
 // line with the directories. Without an operator's word, plugins whose files changed inside the
 // workspace stay as they are.
 func (d *daemon) reloadAll(ctx context.Context, why session.Reading) error {
-	if waiting := d.local.Host.Status().Waiting; why == session.ByOperator && len(waiting) > 0 {
+	if waiting := d.Host.Status().Waiting; why == session.ByOperator && len(waiting) > 0 {
 		return notReloaded(session.Held(waiting[0].File))
 	}
 	before := d.current.Load()
@@ -35,11 +35,11 @@ func (d *daemon) reloadAll(ctx context.Context, why session.Reading) error {
 	if why == session.ByOperator {
 		err = after.settings.TrustPlugins()
 	}
-	sync := d.local.Host.Sync
+	sync := d.Host.Sync
 	if why == session.ByChange {
-		sync = d.local.Host.Refresh
+		sync = d.Host.Refresh
 	}
-	err = errors.Join(err, sync(ctx, after.settings.Dirs.Watched()...), d.local.Mounts.Sync(ctx, after.loaded.Servers))
+	err = errors.Join(err, sync(ctx, after.settings.Dirs.Watched()...), d.Mounts.Sync(ctx, after.loaded.Servers))
 	changes, file := setup.Changes(before.loaded, after.loaded), after.settings.Config.File
 	switch {
 	case len(changes) > 0:
@@ -83,7 +83,7 @@ func (d *daemon) prepare(ctx context.Context, before *inEffect, why session.Read
 
 // apply puts new settings into effect, all of them or none.
 func (d *daemon) apply(after *inEffect, why session.Reading) error {
-	c, h := after.settings.Config, d.local.Host
+	c, h := after.settings.Config, d.Host
 	rules, err := d.session.LockRules(after.settings)
 	if err != nil {
 		return err
@@ -129,7 +129,7 @@ func (d *daemon) checkFixed(before, after *config.Config) error {
 // returns the problems that plugins did not have before. Plugins that are held stay held.
 func (d *daemon) rehearse(ctx context.Context, before, after *inEffect, why session.Reading) error {
 	affected := map[string]bool{}
-	for _, p := range d.local.Host.Plugins() {
+	for _, p := range d.Host.Plugins() {
 		settings := after.loaded.Plugins(p.Name)
 		held := why == session.ByChange && p.Held != ""
 		if !held && settings.Enabled && !pluginrun.SameProcess(settings, before.loaded.Plugins(p.Name)) {
@@ -151,7 +151,7 @@ func (d *daemon) rehearse(ctx context.Context, before, after *inEffect, why sess
 		return err
 	}
 	_, err = l.Host.Load(ctx, after.settings.Dirs.Existing()...)
-	known := d.faults.current(d.local.Host)
+	known := d.faults.current(d.Host)
 	var problems []config.Problem
 	for _, fault := range session.Faults(err) {
 		old := func(k *tool.Error) bool { return sameSubject(k, fault) }

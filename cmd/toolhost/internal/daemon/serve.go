@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -64,7 +65,7 @@ func Serve(ctx context.Context, s *session.Session, o Options) error {
 		}
 		return errors.Join(err, claim.Release())
 	}
-	return errors.Join(d.serve(ctx, claim, path, front), d.local.Close(ctx), claim.Release())
+	return errors.Join(d.serve(ctx, claim, path, front), d.Close(ctx), claim.Release())
 }
 
 // takeSocket takes the socket, before anything starts: it is what a second daemon fails at.
@@ -138,7 +139,7 @@ func (d *daemon) serve(ctx context.Context, claim *control.Claim, path string, f
 		return errors.Join(err, ln.Close())
 	}
 	d.noteProtected()
-	h := d.local.Host
+	h := d.Host
 	d.session.Say(fmt.Sprintf("ready: %d tools of %d plugins on %s (pid %d)", h.Len(), len(h.Plugins()), path, os.Getpid()))
 	notify("READY=1")
 	tasks.add(func(ctx context.Context) { watchdog(ctx, func() { d.State() }) })
@@ -217,7 +218,7 @@ func (d *daemon) watchPlugins() (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := d.local.Host.Follow(ctx, dirs...); err != nil {
+		if err := d.Host.Follow(ctx, dirs...); err != nil {
 			d.log.Warn("changes in the plugin directories are noticed late", "error", err)
 		}
 	}()
@@ -229,9 +230,30 @@ func (d *daemon) watchPlugins() (stop func()) {
 
 // noteProtected prints a line about the files in the workspace that tools cannot change.
 func (d *daemon) noteProtected() {
-	inside := session.ProtectedInside(d.current.Load().settings.Root, d.local.Host.Protected())
+	inside := session.ProtectedInside(d.current.Load().settings.Root, d.Host.Protected())
 	if len(inside) > 0 {
 		d.session.Notef("protected in the workspace: %s: tools cannot change them, and changes there wait for toolhost reload",
 			strings.Join(inside, ", "))
 	}
+}
+
+// tasks are goroutines in addition to that of the socket.
+type tasks struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	all    sync.WaitGroup
+}
+
+func newTasks() *tasks {
+	t := &tasks{}
+	t.ctx, t.cancel = context.WithCancel(context.Background())
+	return t
+}
+
+// add runs f in a goroutine. Its context ends with end, which waits for it.
+func (t *tasks) add(f func(context.Context)) { t.all.Go(func() { f(t.ctx) }) }
+
+func (t *tasks) end() {
+	t.cancel()
+	t.all.Wait()
 }

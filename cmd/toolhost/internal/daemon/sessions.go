@@ -14,6 +14,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
+	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
 )
 
 // sessions are the named sessions of a daemon. They outlive commands: plugins keep state for
@@ -154,13 +155,14 @@ func (s *sessions) list(caller string) []control.SessionInfo {
 	return out
 }
 
-// Sessions implements [control.Service].
-func (d *daemon) Sessions(c control.Caller) []control.SessionInfo {
+func (d *daemon) ListSessions(ctx context.Context, _ *daemonv1.ListSessionsRequest) (*daemonv1.ListSessionsResponse, error) {
+	c := control.CallerOf(ctx)
 	if c.Operator {
-		return d.sessions.list("")
+		c.Name = ""
 	}
-	return d.sessions.list(c.Name)
+	return &daemonv1.ListSessionsResponse{Sessions: control.Messages[daemonv1.Session](d.sessions.list(c.Name))}, nil
 }
 
-// EndSession implements [control.Service].
-func (d *daemon) EndSession(c control.Caller, name string) error { return d.sessions.end(c.Name, name) }
+func (d *daemon) EndSession(ctx context.Context, r *daemonv1.EndSessionRequest) (*daemonv1.EndSessionResponse, error) {
+	return &daemonv1.EndSessionResponse{}, d.sessions.end(control.CallerOf(ctx).Name, r.GetName())
+}

@@ -30,7 +30,7 @@ func ServeStdio(ctx context.Context, s *session.Session, o Options) error {
 		return err
 	}
 	d.askers = s.Askers(mcpserver.ClientApprover())
-	return errors.Join(d.serveStdio(ctx), d.local.Close(ctx))
+	return errors.Join(d.serveStdio(ctx), d.Close(ctx))
 }
 
 func (d *daemon) serveStdio(ctx context.Context) error {

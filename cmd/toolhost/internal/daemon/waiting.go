@@ -10,14 +10,20 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
+	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/internal/lockfile"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/internal/trust"
 	"github.com/toolhost/toolhost/internal/trusted"
+	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
 )
 
-// Waiting implements [control.Service].
-func (d *daemon) Waiting() []control.Waiting {
+func (d *daemon) ListWaiting(context.Context, *daemonv1.ListWaitingRequest) (*daemonv1.ListWaitingResponse, error) {
+	return &daemonv1.ListWaitingResponse{Files: control.Messages[daemonv1.WaitingFile](d.waiting())}, nil
+}
+
+// waiting returns the files whose content waits for the operator's word.
+func (d *daemon) waiting() []control.Waiting {
 	out := []control.Waiting{}
 	now := d.current.Load()
 	c, file := now.settings.Config, d.configFile()
@@ -28,7 +34,7 @@ func (d *daemon) Waiting() []control.Waiting {
 			out = append(out, control.Waiting{File: file, SHA256: sum, Difference: c.Difference(content)})
 		}
 	}
-	for _, w := range d.local.Host.Status().Waiting {
+	for _, w := range d.Host.Status().Waiting {
 		content, err := trusted.Read(w.File, lockfile.MaxSize)
 		if err != nil || trust.Sum(content) != w.SHA256 {
 			content = nil // it changes again, and that digest is not there to be accepted
@@ -40,9 +46,13 @@ func (d *daemon) Waiting() []control.Waiting {
 	return out
 }
 
-// Reload implements [control.Service].
-func (d *daemon) Reload(ctx context.Context, accept []string) error {
-	for _, w := range d.Waiting() {
+func (d *daemon) Reload(ctx context.Context, r *daemonv1.ReloadRequest) (*daemonv1.ReloadResponse, error) {
+	return &daemonv1.ReloadResponse{}, control.Record(ctx, d, audit.Record{Action: "reload"}, d.accepted(ctx, r.GetAccept()))
+}
+
+// accepted reloads, and applies what waits if its digest is accepted.
+func (d *daemon) accepted(ctx context.Context, accept []string) error {
+	for _, w := range d.waiting() {
 		if !slices.Contains(accept, w.SHA256) {
 			continue
 		}

@@ -16,7 +16,7 @@ func checkDaemon(ctx context.Context, p *patient) {
 	if err != nil || path == "" {
 		return // it is a finding of the socket
 	}
-	c, err := control.Dial(ctx, path)
+	c, err := control.Dial(ctx, path, false)
 	switch {
 	case errors.Is(err, control.ErrNoDaemon):
 		p.ok("none is running on " + path)
@@ -27,7 +27,7 @@ func checkDaemon(ctx context.Context, p *patient) {
 	}
 	state := c.State()
 	what := fmt.Sprintf("the daemon (pid %d)", state.PID)
-	switch why := p.session.Unlike(state); {
+	switch why := p.session.Unlike(state, ""); {
 	case p.invalid != nil:
 		p.warning(what+" runs, and commands cannot tell whether it is theirs", "mend the configuration")
 	case why != "":

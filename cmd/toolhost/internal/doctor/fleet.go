@@ -32,7 +32,7 @@ func checkFleet(ctx context.Context, p *patient) {
 		}
 	}
 	if path, err := p.settings.SocketPath(); err == nil && path != "" {
-		if c, err := control.Dial(ctx, path); err == nil {
+		if c, err := control.Dial(ctx, path, false); err == nil {
 			checkHosts(ctx, p, c)
 			return
 		}

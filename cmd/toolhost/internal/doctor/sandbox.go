@@ -177,8 +177,8 @@ func (p *patient) daemon(ctx context.Context) *control.Client {
 	if err != nil || path == "" {
 		return nil
 	}
-	c, err := control.Dial(ctx, path)
-	if err != nil || p.session.Unlike(c.State()) != "" {
+	c, err := control.Dial(ctx, path, false)
+	if err != nil || p.session.Unlike(c.State(), "") != "" {
 		return nil
 	}
 	return c

@@ -44,7 +44,7 @@ func (s *Session) queue() policy.Approver {
 	var mu sync.Mutex // a session is for one goroutine
 	return policy.ApproverFunc(func(ctx context.Context, r policy.Request) (policy.Decision, error) {
 		mu.Lock()
-		d := s.Daemon(ctx, Needs{})
+		d := s.Daemon(ctx)
 		mu.Unlock()
 		if d == nil {
 			return policy.Decision{}, fmt.Errorf("no daemon runs that could keep the question: %w", policy.ErrCannotAsk)

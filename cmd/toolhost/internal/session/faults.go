@@ -1,8 +1,12 @@
 package session
 
 import (
+	"slices"
+
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -36,4 +40,34 @@ func ConfigProblem(c *config.Config, fault *tool.Error) config.Problem {
 		return c.Problem(text, fault.Advice())
 	}
 	return c.Problem(text, fault.Advice(), "plugins", fault.Plugin)
+}
+
+// WarnOf warns of faults, but not of those of the plugin that the command shows itself (empty:
+// none). Tools whose names others have are one line for each two plugins, not one for each
+// tool.
+func (s *Session) WarnOf(faults []*tool.Error, plugins []plugin.Status, shown string) {
+	mayTell := func(owner string) bool { return shown == "" || owner != shown }
+	for _, fault := range faults {
+		if mayTell(fault.Plugin) && !IsLost(fault, plugins) && !s.unread.told(fault) {
+			s.Warn(fault)
+		}
+	}
+	for _, p := range plugins {
+		if !mayTell(p.Name) {
+			continue
+		}
+		tools := slices.DeleteFunc(slices.Clone(p.Lost), func(l plugin.LostName) bool { return l.Kind != "" })
+		for _, line := range pluginrun.LostLines(p.Name, tools) {
+			line += "; see toolhost plugins show " + p.Name
+			s.Warn(tool.Errorf(tool.CodeAlreadyExists, "%s", line).Of("", p.Name))
+		}
+	}
+}
+
+// IsLost reports whether a fault is about a tool whose name another has, which the status of
+// its plugin says too.
+func IsLost(fault *tool.Error, plugins []plugin.Status) bool {
+	p, ok := Status(plugins, fault.Plugin)
+	return ok && fault.Code == tool.CodeAlreadyExists &&
+		slices.ContainsFunc(p.Lost, func(l plugin.LostName) bool { return l.Tool == fault.Tool })
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/audit"
-	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/state"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -24,9 +23,9 @@ import (
 // end.
 const closeTimeout = 10 * time.Second
 
-// Local is a host of this process.
+// Local is a host of this process, the part of a [control.Service] that commands alone need.
 type Local struct {
-	Host *host.Host
+	control.Own
 	// Loaded is the configuration that the host was made with.
 	Loaded setup.Loaded
 	// Audit is the file in which calls are recorded; empty: they are not.
@@ -35,15 +34,19 @@ type Local struct {
 	// Mounts are the MCP servers on the host.
 	Mounts *servers.Mounts
 
-	dirs   []string
-	faults []*tool.Error
+	// Dirs are the plugin directories, and Faults say why plugins, tools and they cannot be used.
+	Dirs   []string
+	Faults []*tool.Error
+
+	apart  bool         // the configuration is about other plugins
 	caller setup.Caller // that uses commands
 	queue  policy.Approver
 	log    *audit.File // nil: nothing is recorded
 	close  func()      // closes what the host writes to
 }
 
-var _ Backend = (*Local)(nil)
+// Client returns a client of the host.
+func (l *Local) Client() *control.Client { return control.Alone(l, l.Dirs) }
 
 // OpenLocal makes a host and loads the plugins of the directories that can be used. Plugins
 // that do not start are faults of the host, not errors.
@@ -64,7 +67,7 @@ func (s *Session) OpenLocal(ctx context.Context, n Needs) (*Local, error) {
 		s.Warn(&tool.Error{Message: text})
 	}
 	_, err = l.Host.Load(ctx, dirs...)
-	l.dirs, l.faults = dirs, Faults(errors.Join(err, l.Mounts.Sync(ctx, l.Loaded.Servers)))
+	l.Dirs, l.Faults = dirs, Faults(errors.Join(err, l.Mounts.Sync(ctx, l.Loaded.Servers)))
 	if err := l.unusable(ctx); err != nil {
 		return nil, errors.Join(err, l.Close(ctx))
 	}
@@ -89,7 +92,8 @@ func (s *Session) NewLocal(t *Settings, loaded *setup.Loaded, n Needs) (*Local, 
 	if err != nil {
 		return nil, err
 	}
-	l := &Local{close: func() {}, queue: s.queue()}
+	l := &Local{close: func() {}, queue: s.queue(), caller: t.Caller(), apart: t.Dirs.Apart}
+	l.Sees = func(control.Caller) func(tool.Definition) bool { return l.caller.Sees }
 	var opts []host.Option
 	if l.Loaded, opts, err = t.options(loaded); err != nil {
 		return nil, err
@@ -138,7 +142,6 @@ func (s *Session) NewLocal(t *Settings, loaded *setup.Loaded, n Needs) (*Local, 
 		return nil, exit.With(exit.BadUsage, err)
 	}
 	l.Mounts = servers.NewMounts(l.Host)
-	l.caller = t.Caller()
 	return l, nil
 }
 
@@ -177,64 +180,25 @@ func (l *Local) unusable(ctx context.Context) error {
 	}
 	// A fault without a plugin is about a directory. If one of several directories cannot be
 	// used, the others can.
-	i := slices.IndexFunc(l.faults, func(e *tool.Error) bool { return e.Plugin == "" })
-	if i < 0 || len(l.Plugins()) > 0 {
+	i := slices.IndexFunc(l.Faults, func(e *tool.Error) bool { return e.Plugin == "" })
+	if i < 0 || len(l.Host.Plugins()) > 0 {
 		return nil
 	}
-	return exit.With(exit.Unavailable, l.faults[i])
+	return exit.With(exit.Unavailable, l.Faults[i])
 }
 
-// Tools implements [Backend].
-func (l *Local) Tools(_ context.Context, f host.Filter) ([]host.Tool, error) {
-	return l.caller.Visible(l.Host.Tools(f)), nil
-}
-
-// Tool implements [Backend].
-func (l *Local) Tool(_ context.Context, name string) (host.Tool, bool, error) {
-	t, ok := l.Host.Get(name)
-	return t, ok && l.caller.Sees(t.Definition), nil
-}
-
-// Len implements [Backend].
-func (l *Local) Len() int { return l.Host.Len() }
-
-// Plugins implements [Backend].
-func (l *Local) Plugins() []plugin.Status { return l.Host.Plugins() }
-
-// Skipped implements [Backend].
-func (l *Local) Skipped() []plugin.Skipped { return l.Host.Status().Skipped }
-
-// Leaving implements [Backend].
-func (l *Local) Leaving() []plugin.Status { return l.Host.Status().Draining }
-
-// Sandbox implements [Backend].
-func (l *Local) Sandbox(_ context.Context, name string) (*plugin.SandboxStatus, error) {
-	s, ok := l.Host.Sandbox(name)
-	if !ok {
-		return nil, nil //nolint:nilnil // as documented
+// State implements [control.Service].
+func (l *Local) State() control.State {
+	out := l.Own.State()
+	if out.Faults = slices.Clip(l.Faults); !l.apart {
+		out.Faults = append(out.Faults, UnmatchedFaults(l.Loaded.Config, l.Host)...)
 	}
-	return &s, nil
+	return out
 }
 
-// Faults implements [Backend].
-func (l *Local) Faults() []*tool.Error { return l.faults }
-
-// Dirs implements [Backend].
-func (l *Local) Dirs() []string { return l.dirs }
-
-// Call implements [Backend]. Grants and approval are the operator's own.
-func (l *Local) Call(ctx context.Context, c control.Call, a policy.Approver) control.Answer {
+// Run implements [control.Service]. Grants and approval are the operator's own.
+func (l *Local) Run(ctx context.Context, _ control.Caller, c control.Call, a policy.Approver) control.Answer {
 	return CallAs(ctx, l.Host, c, Allowance{All: true, Caller: l.caller}, setup.Askers{Client: a, Terminal: a, Queue: l.queue})
-}
-
-// RestartPlugin implements [Backend].
-func (l *Local) RestartPlugin(ctx context.Context, name string) error {
-	return l.Host.RestartPlugin(ctx, name)
-}
-
-// RollbackPlugin implements [Backend].
-func (l *Local) RollbackPlugin(ctx context.Context, name string) error {
-	return l.Host.RollbackPlugin(ctx, name)
 }
 
 // Record puts something on record that is not a call, with its outcome; [Act] says the rest.

@@ -63,11 +63,11 @@ func checkFile(path string) error {
 
 // onlyFault returns the error of a single plugin that serves nothing; nil: it serves.
 func (l *Local) onlyFault() error {
-	if l.Host.Len() > 0 || len(l.faults) == 0 {
+	if l.Host.Len() > 0 || len(l.Faults) == 0 {
 		return nil
 	}
-	fault := *l.faults[0]
-	if fault.Plugin != "" && fault.Code == tool.CodeUnavailable && len(l.Plugins()) > 0 {
+	fault := *l.Faults[0]
+	if fault.Plugin != "" && fault.Code == tool.CodeUnavailable && len(l.Host.Plugins()) > 0 {
 		fault.Hint, fault.OperatorHint = "", "mend the plugin: toolhost dev verify says what is wrong with one"
 	}
 	return exit.With(exit.Unavailable, &fault)

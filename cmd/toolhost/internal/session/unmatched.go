@@ -13,10 +13,6 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Unmatched returns, as faults, the names and patterns of the configuration that are those of no plugin
-// and no tool.
-func (l *Local) Unmatched() []*tool.Error { return UnmatchedFaults(l.Loaded.Config, l.Host) }
-
 // Unmatched returns the names and patterns of a file that are those of no plugin and no tool of the
 // host, as a prohibition with a typing error prohibits nothing. While tools of a plugin are not known,
 // as it is disabled or did not start, only names that are like a known one are returned.

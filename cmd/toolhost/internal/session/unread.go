@@ -85,6 +85,6 @@ func (s *Session) daemonReadIt(path string) bool {
 	if err != nil {
 		return false
 	}
-	c, err := control.Dial(context.Background(), socket)
+	c, err := control.Dial(context.Background(), socket, false)
 	return err == nil && c.State().Identity.Config == at
 }

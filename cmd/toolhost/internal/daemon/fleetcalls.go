@@ -8,10 +8,12 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/durable"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
+	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
 )
 
 // Bounds of the detached calls whose ends are waited for, to be recorded: how many, and the bytes of their arguments.
@@ -45,7 +47,7 @@ var (
 // detach makes a durable call, and answers once it is in the queue. Its chain goes on, so that its end is on
 // record too.
 func (d *daemon) detach(ctx context.Context, by control.Caller, c control.Call, asked policy.Approver) control.Answer {
-	f, err := d.Fleet()
+	f, err := d.inFleet()
 	if t, there := d.Get(by, c.Name); there && err == nil && f.DurableMode(t.Name) == "" {
 		err = tool.Errorf(tool.CodeInvalidArguments,
 			"calls of tool %s end with their callers, so that there is nothing to come back for", t.Name).Of(t.Name, "").
@@ -98,65 +100,90 @@ func (d *daemon) fleetNow() *fleet.Fleet {
 	return nil
 }
 
-// Durable implements [control.Service].
-func (d *daemon) Durable() (control.Durable, error) {
-	f, err := d.Fleet()
-	if err != nil {
-		return nil, err
-	}
-	return durableCalls{d, f}, nil
-}
-
-type durableCalls struct {
-	daemon *daemon
-	fleet  *fleet.Fleet
-}
-
 // of reports whether a caller may know about a call.
 func of(c control.Caller, call durable.Call) bool {
 	return c.Operator || c.Name != "" && call.Caller == c.Name
 }
 
-// List implements [control.Durable].
-func (d durableCalls) List(ctx context.Context, by control.Caller) ([]durable.Call, error) {
-	all, err := d.fleet.ListCalls(ctx)
-	if tool.CodeOf(err) == tool.CodeNotFound { // there is not even a queue
-		return nil, nil
+// durableCall returns a durable call, if the caller may know about it, with the fleet.
+func (d *daemon) durableCall(ctx context.Context, by control.Caller, id string) (*fleet.Fleet, durable.Call, error) {
+	f, err := d.inFleet()
+	if err != nil {
+		return nil, durable.Call{}, err
 	}
-	return slices.DeleteFunc(all, func(c durable.Call) bool { return !of(by, c) }), err
-}
-
-// Get implements [control.Durable].
-func (d durableCalls) Get(ctx context.Context, by control.Caller, id string) (durable.Call, error) {
-	c, err := d.fleet.GetCall(ctx, id)
+	c, err := f.GetCall(ctx, id)
 	if err == nil && !of(by, c) {
-		return durable.Call{}, durable.NotFound(id)
+		err = durable.NotFound(id)
 	}
-	return c, err
+	return f, c, err
 }
 
-// Wait implements [control.Durable].
-func (d durableCalls) Wait(ctx context.Context, by control.Caller, id string) control.Answer {
-	_, err := d.Get(ctx, by, id)
-	var c durable.Call
+func (d *daemon) ListDurableCalls(ctx context.Context, _ *daemonv1.ListDurableCallsRequest) (*daemonv1.ListDurableCallsResponse, error) {
+	f, err := d.inFleet()
+	if err != nil {
+		return nil, err
+	}
+	all, err := f.ListCalls(ctx)
+	if tool.CodeOf(err) == tool.CodeNotFound { // there is not even a queue
+		err = nil
+	}
+	all = slices.DeleteFunc(all, func(c durable.Call) bool { return !of(control.CallerOf(ctx), c) })
+	return &daemonv1.ListDurableCallsResponse{Calls: control.Messages[daemonv1.DurableCall](all)}, err
+}
+
+// The call is without its result.
+func (d *daemon) GetDurableCall(ctx context.Context, r *daemonv1.GetDurableCallRequest) (*daemonv1.GetDurableCallResponse, error) {
+	_, c, err := d.durableCall(ctx, control.CallerOf(ctx), r.GetId())
+	return &daemonv1.GetDurableCallResponse{Call: control.Message[daemonv1.DurableCall](&c)}, err
+}
+
+func (d *daemon) WaitDurable(ctx context.Context, by control.Caller, id string) control.Answer {
+	f, c, err := d.durableCall(ctx, by, id)
 	if err == nil {
-		c, err = d.fleet.WaitCall(ctx, id)
+		c, err = f.WaitCall(ctx, id)
 	}
 	if err != nil {
 		return control.Answer{Outcome: host.Outcome{ID: id}}.Failed(err)
 	}
-	given := d.daemon.given(by)
-	s := d.daemon.local.Host.Session(given.Session()...)
+	s := d.Host.Session(d.given(by).Session()...)
 	defer s.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it cannot fail
 	var answer control.Answer
-	answer.Outcome, answer.Result, answer.Err = d.fleet.Received(ctx, s, c)
+	answer.Outcome, answer.Result, answer.Err = f.Received(ctx, s, c)
 	return answer
 }
 
-// Cancel implements [control.Durable].
-func (d durableCalls) Cancel(ctx context.Context, by control.Caller, id string) error {
-	if _, err := d.Get(ctx, by, id); err != nil {
-		return err
+func (d *daemon) CancelDurableCall(ctx context.Context, r *daemonv1.CancelDurableCallRequest) (*daemonv1.CancelDurableCallResponse, error) {
+	f, _, err := d.durableCall(ctx, control.CallerOf(ctx), r.GetId())
+	if err == nil {
+		err = f.CancelCall(ctx, r.GetId())
 	}
-	return d.fleet.CancelCall(ctx, id)
+	return &daemonv1.CancelDurableCallResponse{}, err
+}
+
+func (d *daemon) ListFleetHosts(context.Context, *daemonv1.ListFleetHostsRequest) (*daemonv1.ListFleetHostsResponse, error) {
+	f, err := d.inFleet()
+	if err != nil {
+		return nil, err
+	}
+	return &daemonv1.ListFleetHostsResponse{Hosts: control.Messages[daemonv1.FleetHost](f.Hosts())}, nil
+}
+
+func (d *daemon) ListFleetTools(context.Context, *daemonv1.ListFleetToolsRequest) (*daemonv1.ListFleetToolsResponse, error) {
+	f, err := d.inFleet()
+	if err != nil {
+		return nil, err
+	}
+	return &daemonv1.ListFleetToolsResponse{Tools: control.Messages[daemonv1.FleetTool](f.Tools())}, nil
+}
+
+func (d *daemon) DrainHost(ctx context.Context, r *daemonv1.DrainHostRequest) (*daemonv1.DrainHostResponse, error) {
+	action := map[bool]string{false: "fleet drain", true: "fleet drain --off"}[r.GetResume()]
+	f, err := d.inFleet()
+	if err == nil {
+		err = f.Drain(ctx, r.GetName(), !r.GetResume())
+	}
+	if err == nil && r.GetWait() {
+		err = f.Drained(ctx, r.GetName())
+	}
+	return &daemonv1.DrainHostResponse{}, control.Record(ctx, d, audit.Record{Action: action, Object: r.GetName()}, err)
 }
