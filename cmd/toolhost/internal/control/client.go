@@ -21,9 +21,10 @@ var ErrNoDaemon = errors.New("no daemon is running")
 
 // Client is the command's end. Each request has a connection of its own.
 type Client struct {
-	path  string
-	http  *http.Client
-	state State
+	path    string
+	foreign bool
+	http    *http.Client
+	state   State
 }
 
 // DialOption sets one thing of [Dial].
@@ -52,7 +53,7 @@ func Dial(ctx context.Context, path string, opts ...DialOption) (*Client, error)
 	if err := CheckPath(path); err != nil {
 		return nil, ErrNoDaemon // there cannot be one
 	}
-	c := &Client{path: path, http: &http.Client{Transport: &http.Transport{
+	c := &Client{path: path, foreign: d.foreign, http: &http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: maxHeader,
 		DialContext: func(context.Context, string, string) (net.Conn, error) { return connectTo(path, d.foreign) },
 	}}}

@@ -14,32 +14,31 @@ import (
 	"github.com/toolhost/toolhost/host/mcpserver"
 )
 
-// ServeStdio serves one MCP client on standard input and output, with a host of this process and
-// no socket, until the client leaves or ctx ends. It follows the plugin directories and the
-// configuration as a daemon does.
+// ServeStdio serves one MCP client on standard input and output, until the client leaves or ctx ends: as a
+// door to the daemon, or with a host of this process and no socket. Such a host follows the plugin
+// directories and the configuration as a daemon does.
 //
 // # Errors
 //
 // [*exit.Error] if the settings cannot be used, or the client sends what is not MCP.
 func ServeStdio(ctx context.Context, s *session.Session, o Options) error {
+	if done, err := throughDoor(ctx, s, o); done {
+		return err
+	}
 	d, err := open(ctx, s, o)
 	if err != nil {
-		if ctx.Err() != nil { // the server is no longer wanted
-			err = nil
-		}
 		return err
 	}
 	d.askers = s.Askers(mcpserver.ClientApprover())
-	return errors.Join(d.serveStdio(ctx), d.local.Close(ctx))
+	d.awaited.Store(true)
+	return errors.Join(d.serveStdio(ctx), d.close(ctx))
 }
 
 func (d *daemon) serveStdio(ctx context.Context) error {
-	server, err := d.newMCP()
+	server, err := d.openMCP()
 	if err != nil {
 		return err
 	}
-	d.mcp.Store(server)
-	defer func() { _ = server.Close() }()
 	tasks := newTasks()
 	defer tasks.end()
 	hangUp := make(chan os.Signal, 1)
@@ -49,9 +48,18 @@ func (d *daemon) serveStdio(ctx context.Context) error {
 		return err
 	}
 	useProcessors(1) // most of the time one call is in progress
-	transport := &mcpstdio.Transport{In: os.Stdin, Out: os.Stdout, Stop: ctx.Done(), Drain: d.options.Drain}
+	transport := &mcpstdio.Transport{
+		In: os.Stdin, Out: os.Stdout, Whole: mcpstdio.IsFile(os.Stdin), Stop: ctx.Done(), Started: d.started, Drain: d.options.Drain,
+	}
 	served := make(chan error, 1)
-	go func() { served <- server.Run(context.WithoutCancel(ctx), transport) }()
+	go func() {
+		err := server.Run(context.WithoutCancel(ctx), transport)
+		d.Stop() // nothing is started for a client that has left
+		served <- err
+	}()
+	if err := d.loadUnlessLeft(ctx); err != nil {
+		return err
+	}
 	changed := make(chan struct{}, 1)
 	defer d.watchConfig(changed)()
 	defer d.watchPlugins()()
@@ -61,6 +69,23 @@ func (d *daemon) serveStdio(ctx context.Context) error {
 		err = <-served
 	}
 	return stdioError(err)
+}
+
+// loadUnlessLeft is load that ends when the client leaves, or ctx does, which is not an error.
+func (d *daemon) loadUnlessLeft(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-d.stop:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	if err := d.load(ctx); ctx.Err() == nil {
+		return err
+	}
+	return nil
 }
 
 // stdioError returns the error of a client, nil if it has left in good order.

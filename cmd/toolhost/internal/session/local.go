@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
@@ -16,6 +17,7 @@ import (
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/early"
 	"github.com/toolhost/toolhost/internal/state"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -36,6 +38,7 @@ type Local struct {
 	Mounts *servers.Mounts
 
 	dirs   []string
+	single bool // they are of one plugin
 	faults []*tool.Error
 	caller setup.Caller // that uses commands
 	queue  policy.Approver
@@ -48,6 +51,18 @@ var _ Backend = (*Local)(nil)
 // OpenLocal makes a host and loads the plugins of the directories that can be used. Plugins
 // that do not start are faults of the host, not errors.
 func (s *Session) OpenLocal(ctx context.Context, n Needs) (*Local, error) {
+	l, err := s.Prepare(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.Load(ctx, false); err != nil {
+		return nil, errors.Join(err, l.Close(ctx))
+	}
+	return l, nil
+}
+
+// Prepare is OpenLocal that leaves it to [Local.Load] to load the plugins.
+func (s *Session) Prepare(ctx context.Context, n Needs) (*Local, error) {
 	if s.unread.err != nil { // and not what follows from the lack of settings
 		return nil, s.unread.err
 	}
@@ -56,24 +71,37 @@ func (s *Session) OpenLocal(ctx context.Context, n Needs) (*Local, error) {
 	if err != nil {
 		return nil, err
 	}
-	dirs, err := t.Dirs.usable(l.Loaded.Servers)
-	if err != nil {
+	if l.dirs, err = t.Dirs.usable(l.Loaded.Servers); err != nil {
 		return nil, errors.Join(err, l.Close(ctx))
 	}
+	l.single = t.Dirs.Source == pluginFlag
 	for _, text := range l.Loaded.Servers.Notes() {
 		s.Warn(&tool.Error{Message: text})
 	}
-	_, err = l.Host.Load(ctx, dirs...)
-	l.dirs, l.faults = dirs, Faults(errors.Join(err, l.Mounts.Sync(ctx, l.Loaded.Servers)))
-	if err := l.unusable(ctx); err != nil {
-		return nil, errors.Join(err, l.Close(ctx))
-	}
-	if dirs := t.Dirs; dirs.Source == pluginFlag {
-		if err := l.onlyFault(); err != nil {
-			return nil, errors.Join(err, l.Close(ctx))
-		}
-	}
 	return l, nil
+}
+
+// Load loads the plugins and mounts the servers. Those that do not start are faults of the host. Served says that
+// it is served meanwhile: what is ready need not wait for the others.
+func (l *Local) Load(ctx context.Context, served bool) error {
+	var mounted error
+	var mounting sync.WaitGroup
+	mount := func() { mounted = l.Mounts.Sync(ctx, l.Loaded.Servers) }
+	loading := ctx
+	if served {
+		l.Mounts.Expect(l.Loaded.Servers)
+		loading = early.With(ctx, func() { mounting.Go(mount) })
+	}
+	_, err := l.Host.Load(loading, l.dirs...)
+	if !served {
+		mount()
+	}
+	mounting.Wait()
+	l.faults = Faults(errors.Join(err, mounted))
+	if err := l.unusable(ctx); err != nil || !l.single {
+		return err
+	}
+	return l.onlyFault()
 }
 
 // NewLocal makes a host without plugins. Loaded is what the configuration refers to; nil to
