@@ -122,15 +122,20 @@ func open(ctx context.Context, s *session.Session, o Options) (*daemon, error) {
 // load starts the plugins. MCP clients are served meanwhile.
 func (d *daemon) load(ctx context.Context) error {
 	l := d.local
-	defer close(d.started)
-	if err := l.Load(ctx, true); err != nil {
+	err := l.Load(ctx, true)
+	again := func() {}
+	if err == nil && d.awaited.Load() {
+		again = d.tryAgain(true)
+	}
+	go func() { // until what is tried again has started, or the daemon ends
+		again()
+		close(d.started)
+	}()
+	if err != nil {
 		return err
 	}
 	d.session.WarnOf(slices.Concat(l.Faults(), l.Unmatched()), l.Plugins(), "")
 	d.faults.add(l.Faults())
-	if d.awaited.Load() {
-		d.tryAgain()()
-	}
 	return nil
 }
 

@@ -99,7 +99,7 @@ func (d *daemon) clientSession(ctx context.Context, c mcpserver.Client) (*host.S
 	}
 	select {
 	case <-d.started:
-		d.tryAgain()
+		d.tryAgain(false)
 	default:
 		d.awaited.Store(true)
 	}
@@ -111,16 +111,16 @@ func (d *daemon) clientSession(ctx context.Context, c mcpserver.Client) (*host.S
 // retryPause is how long clients that connect are no reason to try again what failed, after one was.
 const retryPause = 10 * time.Second
 
-// tryAgain starts again what could not be started, as someone is there now who wants it. It returns what
-// waits for that.
-func (d *daemon) tryAgain() (wait func()) {
+// tryAgain starts again what could not be started, by an earlier process or any, as someone is there now who
+// wants it. It returns what waits for that.
+func (d *daemon) tryAgain(earlier bool) (wait func()) {
 	var all sync.WaitGroup
 	now, last := time.Now().UnixNano(), d.retried.Load()
 	if last != 0 && now-last < int64(retryPause) || !d.retried.CompareAndSwap(last, now) {
 		return all.Wait
 	}
 	for _, p := range d.local.Host.Plugins() {
-		if p.State == plugin.Refused && !p.RetryAt.IsZero() {
+		if p.State == plugin.Refused && !p.RetryAt.IsZero() && (p.Starts == 0 || !earlier) {
 			all.Go(func() {
 				if err := d.local.Host.StartPlugin(d.life, p.Name); err == nil {
 					d.faults.replace(ofPlugin(p.Name), nil)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"os"
 	"os/signal"
 	"syscall"
@@ -90,7 +91,7 @@ func (d *daemon) loadUnlessLeft(ctx context.Context) error {
 
 // stdioError returns the error of a client, nil if it has left in good order.
 func stdioError(err error) error {
-	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) {
+	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, context.Canceled) {
 		return nil
 	}
 	return exit.With(exit.Failed, errors.New("the MCP client on standard input sent what is not a message, or does not read: "+err.Error()))

@@ -120,8 +120,9 @@ func (m *Mounts) Upstreams() (out []mcpserver.Upstream) {
 func (m *Mounts) mount(ctx context.Context, n Named) error {
 	revision := n.revision()
 	m.mu.Lock()
-	before := m.mounted[n.Name].revision
+	last := m.mounted[n.Name]
 	m.mu.Unlock()
+	before := last.revision
 	if before == revision {
 		return nil
 	}
@@ -133,7 +134,9 @@ func (m *Mounts) mount(ctx context.Context, n Named) error {
 	server.Settings.Trace = n.Trace
 	now := &mounted{revision: revision}
 	if n.Err == nil && server.Settings.Enabled {
-		now.upstream, n.Err = n.Upstream()
+		if now.upstream = last.upstream; before != "" || now.upstream == nil {
+			now.upstream, n.Err = n.Upstream()
+		}
 	}
 	if now.upstream != nil {
 		now.upstream.StartWith(func(ctx context.Context) error { return m.host.StartPlugin(ctx, n.Name) })
