@@ -43,7 +43,7 @@ func (w *world) lateServers(names ...string) (settings string, at map[string]str
 	for _, name := range names {
 		at[name] = filepath.Join(w.state, name)
 		require.NoError(w.t, os.Mkdir(at[name], 0o700))
-		settings += "\n  " + name + ": {command: /bin/sh, args: [" + filepath.Join(w.root, "late.sh") + "], dir: " + at[name] + "}"
+		settings += "\n  " + name + ": {command: /bin/sh, args: [" + filepath.Join(w.root, "late.sh") + "], cwd: " + at[name] + "}"
 	}
 	return settings, at
 }
