@@ -3,11 +3,9 @@ package control
 import (
 	"bufio"
 	"context"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"syscall"
 	"time"
 
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -23,7 +21,7 @@ const (
 
 // Door is the connection of an MCP client that a command passes on: its lines, each way.
 type Door struct {
-	net.Conn
+	*net.UnixConn
 	in io.Reader
 	// Whole says that the client reads all answers although it has closed its end.
 	Whole bool
@@ -35,27 +33,7 @@ func (d *Door) Read(p []byte) (int, error) { return d.in.Read(p) }
 // Write implements [io.Writer]. A client has no longer to read than one of a call.
 func (d *Door) Write(p []byte) (int, error) {
 	_ = d.SetWriteDeadline(time.Now().Add(writeTimeout + time.Duration(len(p)/slowestRead)*time.Second))
-	return d.Conn.Write(p)
-}
-
-// CloseWrite tells the daemon that the client has closed its end.
-func (d *Door) CloseWrite() error {
-	if half, ok := d.Conn.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite()
-	}
-	return nil
-}
-
-// SyscallConn implements [syscall.Conn].
-func (d *Door) SyscallConn() (syscall.RawConn, error) {
-	conn := d.Conn
-	if c, ok := conn.(*connection); ok {
-		conn = c.Conn
-	}
-	if c, ok := conn.(syscall.Conn); ok {
-		return c.SyscallConn()
-	}
-	return nil, fmt.Errorf("a %T has no descriptor", conn)
+	return d.UnixConn.Write(p)
 }
 
 // serveDoor hands a connection over.
@@ -77,8 +55,12 @@ func (s *Server) serveDoor(w http.ResponseWriter, r *http.Request) {
 	}
 	defer func() { _ = conn.Close() }()
 	_ = conn.SetDeadline(time.Time{})
-	d := &Door{Conn: conn, in: buffered.Reader, Whole: r.URL.Query().Has(doorWhole)}
-	if _, err := io.WriteString(d, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: "+doorProtocol+"\r\n\r\n"); err == nil {
+	d := &Door{in: buffered.Reader, Whole: r.URL.Query().Has(doorWhole)}
+	if c, ok := conn.(*connection); ok {
+		d.UnixConn, _ = c.Conn.(*net.UnixConn)
+	}
+	const switched = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + doorProtocol + "\r\n\r\n"
+	if _, err := io.WriteString(conn, switched); err == nil && d.UnixConn != nil {
 		s.Door(by, d)
 	}
 }
@@ -99,8 +81,9 @@ func (c *Client) OpenDoor(ctx context.Context, whole bool) (*Door, error) {
 	}
 	r.Header.Set("Connection", "Upgrade")
 	r.Header.Set("Upgrade", doorProtocol)
-	conn, err := connectTo(c.path, c.foreign)
-	if err != nil {
+	to, err := connectTo(c.path, c.foreign)
+	conn, ok := to.(*net.UnixConn)
+	if err != nil || !ok {
 		return nil, c.explain(err)
 	}
 	in := bufio.NewReader(conn)
@@ -117,5 +100,5 @@ func (c *Client) OpenDoor(ctx context.Context, whole bool) (*Door, error) {
 		return nil, c.explain(err)
 	}
 	_ = conn.SetDeadline(time.Time{})
-	return &Door{Conn: conn, in: in, Whole: whole}, nil
+	return &Door{UnixConn: conn, in: in, Whole: whole}, nil
 }

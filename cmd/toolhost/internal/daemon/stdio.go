@@ -52,13 +52,15 @@ func (d *daemon) serveStdio(ctx context.Context) error {
 	transport := &mcpstdio.Transport{
 		In: os.Stdin, Out: os.Stdout, Whole: mcpstdio.IsFile(os.Stdin), Stop: ctx.Done(), Started: d.started, Drain: d.options.Drain,
 	}
+	loading, left := context.WithCancel(ctx) // nothing is started for a client that has left
+	defer left()
 	served := make(chan error, 1)
 	go func() {
 		err := server.Run(context.WithoutCancel(ctx), transport)
-		d.Stop() // nothing is started for a client that has left
+		left()
 		served <- err
 	}()
-	if err := d.loadUnlessLeft(ctx); err != nil {
+	if err := d.load(loading); err != nil && loading.Err() == nil {
 		return err
 	}
 	changed := make(chan struct{}, 1)
@@ -70,23 +72,6 @@ func (d *daemon) serveStdio(ctx context.Context) error {
 		err = <-served
 	}
 	return stdioError(err)
-}
-
-// loadUnlessLeft is load that ends when the client leaves, or ctx does, which is not an error.
-func (d *daemon) loadUnlessLeft(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go func() {
-		select {
-		case <-d.stop:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	if err := d.load(ctx); ctx.Err() == nil {
-		return err
-	}
-	return nil
 }
 
 // stdioError returns the error of a client, nil if it has left in good order.
