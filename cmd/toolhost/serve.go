@@ -46,12 +46,10 @@ those in progress, and exits with status 0; a second signal ends it at once. Whe
 daemon is ready it says so on standard error, and to systemd (Type=notify).
 
 --mcp stdio serves one MCP client on standard input and output, for the configuration of
-Claude Code, Cursor, VS Code and others, until the client leaves. With a daemon that runs with the
-same configuration it is a door to that: clients share its plugins and servers, and leave when
-it ends. Without one, with --no-daemon, or with flags that ask for what the daemon does not give,
-it is a host of its own, with no socket. It says which on standard error. The client is the
-caller mcp of the configuration, or the one of --caller. Nothing but MCP is on standard output.
-It answers at once: tools of plugins that start later are announced.
+Claude Code, Cursor, VS Code and others, until the client leaves. With a daemon of the same
+configuration it is a door to that, and ends with it; without one, with --no-daemon, or with flags
+that ask for more, a host of its own with no socket. It says which on standard error. The client
+is the caller mcp of the configuration, or the one of --caller.
 
 --mcp http runs the daemon and serves MCP clients at /mcp, on ` + "127.0.0.1:7411" + ` or the address of
 --listen or mcp.listen. Each client needs a token, on this machine too: toolhost tokens new NAME
