@@ -111,6 +111,7 @@ func open(ctx context.Context, s *session.Session, o Options) (*daemon, error) {
 		return nil, err
 	}
 	d.local = l
+	l.Mounts.Expect(l.Loaded.Servers)
 	d.queue = approval.NewQueue(d.stale)
 	d.askers = setup.Askers{Client: mcpserver.ClientApprover(), Queue: d.queue}
 	d.numbers = metrics.New(d.snapshot)

@@ -89,7 +89,6 @@ func (l *Local) Load(ctx context.Context, served bool) error {
 	mount := func() { mounted = l.Mounts.Sync(ctx, l.Loaded.Servers) }
 	loading := ctx
 	if served {
-		l.Mounts.Expect(l.Loaded.Servers)
 		loading = early.With(ctx, func() { mounting.Go(mount) })
 	}
 	_, err := l.Host.Load(loading, l.dirs...)
