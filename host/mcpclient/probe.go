@@ -7,9 +7,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// besideTime is how long server/discover goes without an answer before initialize is sent beside it. Programs
+// aloneTime is how long server/discover goes without an answer before initialize is sent as well. Programs
 // that know no such request often leave it unanswered, and those that are slow to start answer nothing.
-const besideTime = time.Second
+const aloneTime = time.Second
 
 // answer is what became of a request.
 type answer struct {
@@ -30,7 +30,7 @@ func (l *link) discover(ctx context.Context, next mcp.MethodHandler, req mcp.Req
 		return out
 	}
 	newest := ask("server/discover", req)
-	late := time.NewTimer(besideTime)
+	late := time.NewTimer(aloneTime)
 	defer late.Stop()
 	select {
 	case a := <-newest:

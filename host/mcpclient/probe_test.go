@@ -35,7 +35,7 @@ func TestBothRevisionsAreAsked(t *testing.T) {
 						}
 					}
 				})
-				if took := time.Since(began); took > 2*besideTime || l.Description().SDK != c.sdk {
+				if took := time.Since(began); took > 2*aloneTime || l.Description().SDK != c.sdk {
 					t.Errorf("after %v: %s", took, l.Description().SDK)
 				}
 			})

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
@@ -76,7 +77,8 @@ func (d *daemon) serveStdio(ctx context.Context) error {
 
 // stdioError returns the error of a client, nil if it has left in good order.
 func stdioError(err error) error {
-	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, context.Canceled) {
+	left := []error{io.EOF, net.ErrClosed, syscall.EPIPE, context.Canceled}
+	if err == nil || slices.ContainsFunc(left, func(e error) bool { return errors.Is(err, e) }) {
 		return nil
 	}
 	return exit.With(exit.Failed, errors.New("the MCP client on standard input sent what is not a message, or does not read: "+err.Error()))
