@@ -108,7 +108,7 @@ func (d *daemon) clientSession(ctx context.Context, c mcpserver.Client) (*host.S
 	})), nil
 }
 
-// retryPause is how long clients that connect are no reason to try again what failed, after one was.
+// retryPause is how long nothing is tried again after a client that connected had what failed tried again.
 const retryPause = 10 * time.Second
 
 // tryAgain starts again what could not be started, by an earlier process or any, as someone is there now who
