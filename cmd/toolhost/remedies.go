@@ -1,6 +1,10 @@
 package main
 
-import "github.com/toolhost/toolhost/internal/remedy"
+import (
+	"maps"
+
+	"github.com/toolhost/toolhost/internal/remedy"
+)
 
 // remedies are the commands and flags by which a user of toolhost does what the library advises.
 var remedies = map[remedy.Remedy]string{
@@ -38,4 +42,11 @@ var remedies = map[remedy.Remedy]string{
 	remedy.AuditUnended: "see toolhost audit --unended",
 	remedy.AuditExpect:  "look for it with toolhost audit verify --expect HASH",
 	remedy.TrustList:    "revoke those that you do not use (toolhost trust --list)",
+}
+
+// remediesWithoutSocket are those of a process that no command reaches.
+func remediesWithoutSocket() map[remedy.Remedy]string {
+	out := maps.Clone(remedies)
+	out[remedy.Try] = "see the log of this server; a client that connects again has it tried again"
+	return out
 }

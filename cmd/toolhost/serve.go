@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
+	"github.com/toolhost/toolhost/internal/remedy"
 )
 
 const aboutServe = `Run the plugins as a daemon, until it is told to end.
@@ -47,9 +47,10 @@ those in progress, and exits with status 0; a second signal ends it at once. Whe
 daemon is ready it says so on standard error, and to systemd (Type=notify).
 
 --mcp stdio serves one MCP client on standard input and output, for the configuration of
-Claude Code, Cursor, VS Code and others: a process of the client's own, with no daemon and no
-socket, which ends when the client leaves. The client is the caller mcp of the configuration,
-or the one of --caller. The log is on standard error, and nothing but MCP on standard output.
+Claude Code, Cursor, VS Code and others, until the client leaves. With a daemon of the same
+configuration it is a door to that, and ends with it; without one, with --no-daemon, or with flags
+that ask for more, a host of its own with no socket. It says which on standard error. The client
+is the caller mcp of the configuration, or the one of --caller.
 
 --mcp http runs the daemon and serves MCP clients at /mcp, on ` + "127.0.0.1:7411" + ` or the address of
 --listen or mcp.listen. Each client needs a token, on this machine too: toolhost tokens new NAME
@@ -123,6 +124,7 @@ func newServeCommand(s *session.Session) *cobra.Command {
 				return exit.Usage(fmt.Sprintf("--caller %q is not a name for an MCP client", o.Caller),
 					"use 1 to 64 letters, digits, _, . and -, and not "+setup.CLI)
 			case mcp == mcpStdio:
+				remedy.Say(remediesWithoutSocket())
 				return daemon.ServeStdio(cmd.Context(), s, o)
 			}
 			o.HTTP, o.Caller = mcp == mcpHTTP, ""
@@ -132,7 +134,7 @@ func newServeCommand(s *session.Session) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringSliceVar(&grants, "grant", nil, "`CAPABILITY` that callers may request, such as fs:read; may be repeated")
 	flags.BoolVar(&o.Yes, "yes", false, "let callers run dangerous tools with --yes")
-	flags.DurationVar(&o.Drain, "drain", 30*time.Second, "at the end, wait this `DURATION` for calls in progress")
+	flags.DurationVar(&o.Drain, "drain", daemon.DefaultDrain, "at the end, wait this `DURATION` for calls in progress")
 	flags.StringVar(&mcp, "mcp", "", "serve MCP clients, this `WAY`: "+strings.Join(mcpWays, " or "))
 	flags.StringVar(&o.Listen, "listen", "", "with --mcp http, listen on this `ADDRESS` (default mcp.listen in the configuration, else 127.0.0.1:7411)")
 	flags.StringVar(&o.Caller, "caller", setup.MCP, "with --mcp stdio, the `NAME` of the caller that the client is")

@@ -36,6 +36,9 @@ type link struct {
 
 	patient bool // whether a request may wait for a login
 
+	can   *mcp.ClientCapabilities // what it was told that the host can do
+	begun mcp.Result              // of an initialize that was sent by discover; nil: none was answered
+
 	pace   *rate.Limiter // of messages that are not answers
 	ready  chan struct{} // closed when the tools are listed
 	listed atomic.Pointer[listing]
@@ -51,7 +54,10 @@ type link struct {
 
 var _ plugin.Connection = (*link)(nil)
 
-var errClosed = errors.New("the connection was closed")
+var (
+	errClosed       = errors.New("the connection was closed")
+	errUndiscovered = errors.New("it has not answered server/discover")
+)
 
 // connectWith connects and lists the tools. The handler authorizes requests over HTTP.
 func (u *Upstream) connectWith(
@@ -261,6 +267,7 @@ func (l *link) client() *mcp.Client {
 		o.CreateMessageWithToolsHandler = l.samplingRequest
 		o.Capabilities.Sampling = &mcp.SamplingCapabilities{Tools: &mcp.SamplingToolsCapabilities{}}
 	}
+	l.can = o.Capabilities
 	c := mcp.NewClient(implementation(), o)
 	c.AddSendingMiddleware(l.sending)
 	c.AddReceivingMiddleware(l.receiving)
@@ -270,7 +277,12 @@ func (l *link) client() *mcp.Client {
 // sending changes what the SDK would do with a request or its result.
 func (l *link) sending(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		if method == "server/discover" && !l.patient {
+		switch {
+		case method == "server/discover" && l.u.config.Command != "":
+			return l.discover(ctx, next, req)
+		case method == "initialize" && l.begun != nil:
+			return l.begun, nil
+		case method == "server/discover" && !l.patient:
 			// A server that knows no such request may leave it unanswered.
 			var stop context.CancelFunc
 			ctx, stop = context.WithTimeout(ctx, discoverTime)

@@ -49,16 +49,19 @@ func (r *taskResult) size() int {
 	return 0
 }
 
-// hold holds a result for the client on HTTP until its request is over, or loses it: what was done is done,
-// and on record.
-func (c *clientSession) hold(extra *mcp.RequestExtra, res mcp.Result) (mcp.Result, error) {
+// hold holds a result until it is written to the client, on HTTP until its request is over, or loses it: what
+// was done is done, and on record.
+func (c *clientSession) hold(ctx context.Context, extra *mcp.RequestExtra, res mcp.Result) (mcp.Result, error) {
 	large, ok := res.(sized)
-	if !ok || c.server.opts.Hold == nil || !onHTTP(extra) || large.size() <= smallResult {
+	if !ok || c.server.opts.Hold == nil || large.size() <= smallResult {
 		return res, nil
 	}
 	release, err := c.server.opts.Hold(c.session.Caller().Name, large.size())
 	if err == nil {
-		context.AfterFunc(c.server.posts.of(extra), release)
+		if onHTTP(extra) {
+			ctx = c.server.posts.of(extra)
+		}
+		context.AfterFunc(ctx, release)
 		return res, nil
 	}
 	why := tool.Errorf(tool.CodeResourceExhausted, "the answer is lost: %w", err)

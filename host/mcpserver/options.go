@@ -47,6 +47,11 @@ type Options struct {
 	// Instructions tell a model how to use the server. Default: none.
 	Instructions string
 
+	// Started is closed when the plugins of the host have been started once. Until then lists wait for
+	// them, at most a second, and so do calls of tools that are not known yet, as long as they may.
+	// Default: nil, nothing waits.
+	Started <-chan struct{}
+
 	// PageSize is the number of tools on a page of a list. Default: 200.
 	PageSize int
 	// MaxRequestBytes bounds an HTTP request. Default: 16 MiB. Transports of [Server.Run] have
@@ -63,7 +68,7 @@ type Options struct {
 	// many, the session that was idle for longest of the Identity with most of them ends for another;
 	// if none is idle, the other is refused. Default: 1000.
 	MaxSessions int
-	// Hold reserves memory for a large result of a caller on HTTP until it is released, when the client has
+	// Hold reserves memory for a large result of a caller until it is released, when the client has
 	// read it or is gone. An error loses the result: the client is told so. Default: nil, results have no
 	// bound together.
 	Hold func(caller string, bytes int) (release func(), err error)

@@ -68,6 +68,19 @@ func (s *Server) relays() []*relay {
 	return out
 }
 
+// ownTools counts the host's own tools, as far as mounted servers are passed on.
+func (s *Server) ownTools() (n int) {
+	if s.opts.Upstreams == nil {
+		return 0
+	}
+	for _, t := range s.host.Tools(host.Filter{}) {
+		if t.Own {
+			n++
+		}
+	}
+	return n
+}
+
 // relayedServers are the mounted servers that were there last.
 type relayedServers struct {
 	mu    sync.Mutex

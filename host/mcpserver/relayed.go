@@ -249,6 +249,9 @@ func (s *Server) unsubscribeAll(ss *mcp.ServerSession) {
 // adjust leaves out what no mounted server has that the client sees. One that was never
 // connected may have anything.
 func (s *Server) adjust(all []reachable, c *mcp.ServerCapabilities) {
+	if len(all) > 0 && s.starting() {
+		return
+	}
 	var prompts, resources, completions bool
 	for _, r := range all {
 		has := r.Capabilities()

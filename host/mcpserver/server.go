@@ -51,6 +51,7 @@ type Server struct {
 	listeners  map[*mcp.ServerSession]*listener
 	parked     map[string]*running                              // by ID
 	subscribed map[*mcp.ServerSession]map[string]mcpwire.Source // by URI
+	changed    chan struct{}                                    // closed when the tools of the host change
 	levels     map[*mcp.ServerSession]mcp.LoggingLevel
 	wanted     mcp.LoggingLevel // the lowest that a request has said
 	key        []byte           // authenticates the states of parked calls
@@ -74,6 +75,7 @@ func New(h *host.Host, opts Options) (*Server, error) {
 		listeners:  map[*mcp.ServerSession]*listener{},
 		parked:     map[string]*running{},
 		subscribed: map[*mcp.ServerSession]map[string]mcpwire.Source{},
+		changed:    make(chan struct{}),
 		levels:     map[*mcp.ServerSession]mcp.LoggingLevel{},
 		relayed:    relayedServers{all: map[Upstream]*relay{}},
 		key:        newKey(),
@@ -193,6 +195,7 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			if r.Params == nil {
 				r.Params = &mcp.ListToolsParams{}
 			}
+			s.awaitStarts(ctx)
 			return serve(ctx, s, r, (*clientSession).listTools)
 		case *mcp.CallToolRequest:
 			return serve(ctx, s, r, (*clientSession).callTool)
@@ -216,16 +219,19 @@ func (s *Server) relay(ctx context.Context, req mcp.Request) (res mcp.Result, ok
 		if r.Params == nil {
 			r.Params = &mcp.ListPromptsParams{}
 		}
+		s.awaitStarts(ctx)
 		res, err = serve(ctx, s, r, (*clientSession).listPrompts)
 	case *mcp.ListResourcesRequest:
 		if r.Params == nil {
 			r.Params = &mcp.ListResourcesParams{}
 		}
+		s.awaitStarts(ctx)
 		res, err = serve(ctx, s, r, (*clientSession).listResources)
 	case *mcp.ListResourceTemplatesRequest:
 		if r.Params == nil {
 			r.Params = &mcp.ListResourceTemplatesParams{}
 		}
+		s.awaitStarts(ctx)
 		res, err = serve(ctx, s, r, (*clientSession).listTemplates)
 	case *mcp.GetPromptRequest:
 		res, err = serve(ctx, s, r, (*clientSession).getPrompt)
@@ -262,7 +268,7 @@ func serve[P mcp.Params](
 	if err != nil {
 		return nil, err
 	}
-	return c.hold(r.Extra, res)
+	return c.hold(ctx, r.Extra, res)
 }
 
 // Refresh tells clients whose lists of tools are not as before that they have changed. Changes of
@@ -272,6 +278,7 @@ func (s *Server) Refresh() { s.announceTools() }
 // watch tells clients of changes, and ends the sessions of those that are silent.
 func (s *Server) watch() {
 	changes := s.host.Changes()
+	own := 0 // tools of the host's own, by which clients reach what servers have besides tools
 	idle := time.NewTicker(max(s.opts.IdleTimeout/4, time.Millisecond))
 	defer idle.Stop()
 	for {
@@ -285,7 +292,16 @@ func (s *Server) watch() {
 			}
 			s.list.bindHeaders(s.mcp)
 			s.relays()
+			s.mu.Lock()
+			close(s.changed)
+			s.changed = make(chan struct{})
+			s.mu.Unlock()
 			s.announceTools()
+			if n := s.ownTools(); n != own {
+				own = n
+				s.announcePrompts()
+				s.announceResources()
+			}
 		case <-idle.C:
 			s.leaveIdle()
 		}

@@ -6,8 +6,10 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/early"
 )
 
 // Load loads the plugins of directories, as host.Host.Load says.
@@ -19,8 +21,12 @@ func (r *Roster) Load(ctx context.Context, dirs ...string) error {
 	for i, dir := range dirs {
 		found[i], unread[i] = r.discover(dir)
 	}
-	end, notBegun := r.beginAll(ctx, slices.Concat(found...))
-	defer end()
+	ends, notBegun := r.beginAll(ctx, slices.Concat(found...))
+	defer func() {
+		for _, end := range ends {
+			end()
+		}
+	}()
 	var faults []error
 	var sources []*source
 	for i := range dirs {
@@ -39,34 +45,73 @@ func (r *Roster) Load(ctx context.Context, dirs ...string) error {
 			}
 		}
 	}
-	said, leftOut := r.listAll(ctx, sources)
+	if begun := early.Begun(ctx); begun != nil {
+		begun()
+		return errors.Join(append(faults, r.loadEarly(ctx, sources, ends)...)...)
+	}
+	said, leftOut := make([]listing, len(sources)), make([]error, len(sources))
+	r.listAll(ctx, sources, said, leftOut, func(int) {})
 	return errors.Join(append(append(faults, leftOut...), r.register(ctx, sources, said)...)...)
+}
+
+// earlyTime is how long tools wait for those of other plugins, so that names are given out in order.
+const earlyTime = 300 * time.Millisecond
+
+// loadEarly publishes what sources say in one step after earlyTime, and from then on as each says it, and ends
+// its member's step.
+func (r *Roster) loadEarly(ctx context.Context, sources []*source, ends map[string]func()) (faults []error) {
+	said, leftOut := make([]listing, len(sources)), make([]error, len(sources))
+	done := make(chan int, len(sources))
+	go r.listAll(ctx, sources, said, leftOut, func(i int) { done <- i })
+	together := time.After(earlyTime)
+	var ready []int
+	for left := len(sources); left > 0; {
+		select {
+		case i := <-done:
+			ready = append(ready, i)
+			left--
+		case <-together:
+			together = nil
+		}
+		if together != nil && left > 0 {
+			continue
+		}
+		slices.Sort(ready)
+		var some []*source
+		var theirs []listing
+		for _, i := range ready {
+			some, theirs, faults = append(some, sources[i]), append(theirs, said[i]), append(faults, leftOut[i])
+		}
+		faults = append(faults, r.register(ctx, some, theirs)...)
+		for _, s := range some {
+			if end := ends[s.member.owner]; end != nil {
+				end()
+			}
+		}
+		ready = nil
+	}
+	return faults
 }
 
 // beginAll begins a step for each candidate that is not loaded from the same file, or whose
 // tools are not known: it waits for whoever is loading it. The order of names keeps two of
 // them from waiting for each other.
-func (r *Roster) beginAll(ctx context.Context, all []plugin.Candidate) (end func(), faults map[string]error) {
+func (r *Roster) beginAll(ctx context.Context, all []plugin.Candidate) (ends map[string]func(), faults map[string]error) {
 	fresh := map[string]bool{}
 	for _, c := range all {
 		if s := r.member(c.Name).now().source; s == nil || s.path != c.Path || !s.isSettled() {
 			fresh[c.Name] = true
 		}
 	}
-	var ends []func()
-	faults = map[string]error{}
+	ends, faults = map[string]func(){}, map[string]error{}
 	for _, name := range slices.Sorted(maps.Keys(fresh)) {
 		if end, err := r.member(name).begin(ctx); err != nil {
 			faults[name] = err
 		} else {
-			ends = append(ends, end)
+			ends[name] = sync.OnceFunc(end)
 		}
 	}
-	return func() {
-		for _, end := range ends {
-			end()
-		}
-	}, faults
+	return ends, faults
 }
 
 // add makes a candidate the member's source, unless that is of the same file already. It
@@ -91,9 +136,8 @@ func (s *source) isSettled() bool { return s.isDisabled() || s.isServed() }
 
 // listAll asks plugins side by side for their tools, a few at a time. Those that are
 // remembered are not started. A source whose file cannot be used is replaced by one of a kept
-// binary, and leftOut says why.
-func (r *Roster) listAll(ctx context.Context, sources []*source) (out []listing, leftOut []error) {
-	out, leftOut = make([]listing, len(sources)), make([]error, len(sources))
+// binary, and leftOut says why. It calls done with the index of each that has been asked.
+func (r *Roster) listAll(ctx context.Context, sources []*source, out []listing, leftOut []error, done func(i int)) {
 	var all sync.WaitGroup
 	for i, s := range sources {
 		rule := startIfQuick
@@ -103,15 +147,16 @@ func (r *Roster) listAll(ctx context.Context, sources []*source) (out []listing,
 		release, err := r.startSlot(ctx, s.member.owner)
 		if err != nil {
 			out[i].err = err
+			done(i)
 			continue
 		}
 		all.Go(func() {
+			defer done(i)
 			defer release()
 			sources[i], out[i], leftOut[i] = s.member.ask(ctx, s, rule)
 		})
 	}
 	all.Wait()
-	return out, leftOut
 }
 
 // register publishes what new sources said, in one step, and follows their changes. It

@@ -3,6 +3,8 @@ package roster
 import (
 	"context"
 	"runtime"
+	"sync"
+	"time"
 
 	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/deadline"
@@ -13,11 +15,17 @@ import (
 // costs CPU more than waiting.
 func startsAtOnce() int { return max(4, 2*runtime.NumCPU()) }
 
+// slotTime is how long a start has a slot: one that takes longer waits for something, such as a download, and
+// keeps no others from starting.
+const slotTime = time.Second
+
 // startSlot waits for one of the few slots in which plugins are looked at and started.
 func (r *Roster) startSlot(ctx context.Context, owner string) (release func(), err error) {
 	select {
 	case r.starting <- struct{}{}:
-		return func() { <-r.starting }, nil
+		free := sync.OnceFunc(func() { <-r.starting })
+		late := time.AfterFunc(slotTime, free)
+		return func() { late.Stop(); free() }, nil
 	case <-ctx.Done():
 		return nil, notStarted(ctx, owner)
 	}

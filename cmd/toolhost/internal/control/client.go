@@ -28,10 +28,11 @@ type Client struct {
 	// Dirs are the plugin directories.
 	Dirs []string
 
-	own   Service // nil: there is a daemon
-	path  string
-	http  *http.Client
-	state State // of the daemon when it was dialed
+	own     Service // nil: there is a daemon
+	path    string
+	foreign bool // the daemon may be that of another user
+	http    *http.Client
+	state   State // of the daemon when it was dialed
 }
 
 // Alone returns the client of a host of this process.
@@ -63,7 +64,7 @@ func Dial(ctx context.Context, path string, foreign bool) (*Client, error) {
 	if err := CheckPath(path); err != nil {
 		return nil, ErrNoDaemon // there cannot be one
 	}
-	c := &Client{path: path, http: &http.Client{Transport: &http.Transport{
+	c := &Client{path: path, foreign: foreign, http: &http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: maxHeader,
 		DialContext: func(context.Context, string, string) (net.Conn, error) { return connectTo(path, foreign) },
 	}}}

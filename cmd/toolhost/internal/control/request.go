@@ -154,7 +154,7 @@ var everyone = []string{
 	daemonv1.DaemonCancelCallProcedure, daemonv1.DaemonPreviewCallProcedure, daemonv1.DaemonDecideCallProcedure,
 	daemonv1.DaemonAnswerCallProcedure, daemonv1.DaemonListSessionsProcedure, daemonv1.DaemonEndSessionProcedure,
 	daemonv1.DaemonListDurableCallsProcedure, daemonv1.DaemonGetDurableCallProcedure, daemonv1.DaemonWaitDurableCallProcedure,
-	daemonv1.DaemonCancelDurableCallProcedure,
+	daemonv1.DaemonCancelDurableCallProcedure, doorPath,
 }
 
 // admit refuses what is not for the caller, before it is read.

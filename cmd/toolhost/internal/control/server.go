@@ -24,7 +24,7 @@ import (
 // for long.
 const (
 	// MaxConnections bounds the open connections. Requests that hold one for long leave some for others.
-	MaxConnections = MaxCalls + maxParked + maxWork + maxReaders + 32
+	MaxConnections = MaxCalls + maxParked + maxWork + maxReaders + maxDoors + 32
 	// MaxCalls is how many calls the host of a daemon takes at a time ([host.WithAdmission]): those over
 	// the socket, of MCP clients, and of other hosts.
 	MaxCalls = 1024
@@ -76,6 +76,9 @@ type Daemon interface {
 
 // Server is the daemon's end.
 type Server struct {
+	// Door serves the MCP client of a command until it leaves. Nil: there are none.
+	Door func(Caller, *Door)
+
 	service    Daemon
 	http       http.Server
 	mux        *http.ServeMux
@@ -85,6 +88,7 @@ type Server struct {
 	arguments, answers *share.Pool
 	// Calls that wait for a person, requests that wait for durable calls, and requests besides calls.
 	waiting, parked, work *share.Pool
+	doors                 *share.Pool // MCP clients
 
 	readers chan struct{} // has a token for each reader of a journal
 	ending  chan struct{} // closed when readers have to end
@@ -103,6 +107,7 @@ func NewServer(s Daemon, log hclog.Logger) *Server {
 		service: s, mux: http.NewServeMux(), errors: connect.NewErrorWriter(), endTimeout: endTimeout,
 		arguments: share.NewPool(maxHeldArguments), answers: share.NewPool(maxHeldAnswers),
 		waiting: share.NewPool(maxWaiting), parked: share.NewPool(maxParked), work: share.NewPool(maxWork),
+		doors:   share.NewPool(maxDoors),
 		readers: make(chan struct{}, maxReaders), ending: make(chan struct{}),
 		calls: map[string]*runningCall{}, asking: map[int]int{}, silent: map[net.Conn]bool{},
 		idle: make(chan struct{}),
@@ -110,6 +115,7 @@ func NewServer(s Daemon, log hclog.Logger) *Server {
 	// Without compression, which gives nothing on a machine.
 	out.mux.Handle(daemonv1.NewDaemonHandler(handler{s, out}, connect.WithCompression("gzip", nil, nil),
 		connect.WithInterceptors(connect.UnaryInterceptorFunc(out.unary))))
+	out.mux.HandleFunc("POST "+doorPath, out.serveDoor)
 	numbers := out.numbers(s.Numbers())
 	out.mux.HandleFunc("GET /metrics", numbers)
 	out.mux.HandleFunc("GET /debug/pprof/", numbers)

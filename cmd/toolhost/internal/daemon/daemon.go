@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"sync"
@@ -44,7 +45,15 @@ type daemon struct {
 	stopOnce sync.Once
 	numbers  *metrics.Numbers
 	server   atomic.Pointer[control.Server] // nil until the daemon serves
-	mcp      atomic.Pointer[mcpServer]      // nil: there are no MCP clients
+	mcp      atomic.Pointer[mcpServer]      // nil: there were no MCP clients
+	opening  sync.Mutex                     // held while mcp is made
+	started  chan struct{}                  // closed when the plugins have been started once
+	ending   chan struct{}                  // closed when MCP clients of the socket have to end
+	awaited  atomic.Bool                    // a client came before that
+	retried  atomic.Int64                   // when a client was last a reason to try again what failed, in Unix nanoseconds
+	doors    sync.WaitGroup                 // MCP clients of the socket
+	life     context.Context                //nolint:containedctx // of the daemon, which ends with close
+	end      context.CancelFunc
 
 	fleet    atomic.Pointer[member] // nil: the daemon is in none
 	detached *detached
@@ -75,7 +84,7 @@ func (e *inEffect) identityNow() control.Identity {
 
 var _ control.Daemon = (*daemon)(nil)
 
-// open makes a daemon with its plugins loaded.
+// open makes a daemon whose plugins are loaded by load.
 func open(ctx context.Context, s *session.Session, o Options) (*daemon, error) {
 	t := s.Settings()
 	t.Dirs.MakeInstalled()
@@ -87,25 +96,57 @@ func open(ctx context.Context, s *session.Session, o Options) (*daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &daemon{session: s, log: logger, since: time.Now(), options: o, stop: make(chan struct{}), detached: newDetached()}
-	needs := session.Needs{Record: true, Audit: o.Audit, Options: append([]host.Option{host.WithAdmission(control.MaxCalls)}, o.Host...)}
-	if o.HTTP || o.Caller != "" || o.Fleet.over(t.Config.NATS).Joins() {
-		needs.Options = append(needs.Options, host.WithHooks(policy.Hooks{After: d.count, Error: d.count}))
+	d := &daemon{
+		session: s, log: logger, since: time.Now(), options: o, stop: make(chan struct{}), detached: newDetached(),
+		started: make(chan struct{}), ending: make(chan struct{}),
 	}
-	l, err := s.OpenLocal(ctx, needs)
+	d.life, d.end = context.WithCancel(context.WithoutCancel(ctx))
+	needs := session.Needs{Record: true, Audit: o.Audit, Options: append([]host.Option{
+		host.WithAdmission(control.MaxCalls), host.WithHooks(policy.Hooks{After: d.count, Error: d.count}),
+	}, o.Host...)}
+	l, err := s.Prepare(ctx, needs)
 	if err != nil {
 		return nil, err
 	}
-	s.WarnOf(slices.Concat(l.Faults, session.UnmatchedFaults(l.Loaded.Config, l.Host)), l.Host.Plugins(), "")
 	d.Local = l
+	l.Mounts.Expect(l.Loaded.Servers)
 	d.queue = approval.NewQueue(d.stale)
 	d.askers = setup.Askers{Client: mcpserver.ClientApprover(), Queue: d.queue}
 	d.numbers = metrics.New(d.snapshot)
-	d.faults.all = l.Faults
 	d.current.Store(&inEffect{t, l.Loaded, identity})
 	d.Sees = func(c control.Caller) func(tool.Definition) bool { return d.given(c).Sees }
 	d.sessions = newSessions(l.Host, func() config.Sessions { return d.current.Load().loaded.Config.Sessions })
 	return d, nil
+}
+
+// load starts the plugins. MCP clients are served meanwhile.
+func (d *daemon) load(ctx context.Context) error {
+	l := d.Local
+	err := l.Load(ctx, true)
+	again := func() {}
+	if err == nil && d.awaited.Load() {
+		again = d.tryAgain(true)
+	}
+	go func() { // until what is tried again has started, or the daemon ends
+		again()
+		close(d.started)
+	}()
+	if err != nil {
+		return err
+	}
+	d.session.WarnOf(slices.Concat(l.Faults, session.UnmatchedFaults(l.Loaded.Config, l.Host)), l.Host.Plugins(), "")
+	d.faults.add(l.Faults)
+	return nil
+}
+
+// close ends what open has made.
+func (d *daemon) close(ctx context.Context) error {
+	d.end()
+	var err error
+	if s := d.mcp.Load(); s != nil {
+		err = s.Close()
+	}
+	return errors.Join(err, d.Local.Close(ctx))
 }
 
 func (d *daemon) Stop(ctx context.Context, _ *daemonv1.StopRequest) (*daemonv1.StopResponse, error) {

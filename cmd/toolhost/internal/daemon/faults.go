@@ -17,6 +17,12 @@ type faultList struct {
 	all []*tool.Error
 }
 
+func (l *faultList) add(all []*tool.Error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(slices.Clone(l.all), all...)
+}
+
 // replace adds the faults of err, in place of those that outdated selects and of earlier faults
 // of the same plugin and tool.
 func (l *faultList) replace(outdated func(*tool.Error) bool, err error) {

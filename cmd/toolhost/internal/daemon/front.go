@@ -24,7 +24,6 @@ type front struct {
 	http     *mcphttp.Server
 	tokens   *token.Checker
 	url      string
-	mcp      *mcpServer
 	// settings are those of the daemon once it is there.
 	settings atomic.Pointer[func() *config.Config]
 	daemon   atomic.Pointer[daemon] // nil: it does not serve yet
@@ -32,8 +31,7 @@ type front struct {
 	served   chan struct{} // closed when the listener is
 }
 
-// openFront opens the address, before anything starts: it may be taken, or not allowed. Until
-// the plugins are loaded, callers are told to wait.
+// openFront opens the address, before anything starts: it may be taken, or not allowed.
 func openFront(s *session.Session, o Options) (*front, error) {
 	if !o.HTTP {
 		return nil, nil //nolint:nilnil // a nil front does nothing
@@ -89,12 +87,10 @@ func (f *front) serve(d *daemon) error {
 	now := func() *config.Config { return d.current.Load().loaded.Config }
 	f.settings.Store(&now)
 	f.daemon.Store(d)
-	server, err := d.newMCP()
+	server, err := d.openMCP()
 	if err != nil {
 		return err
 	}
-	f.mcp = server
-	d.mcp.Store(server)
 	f.http.Ready(server.Handler())
 	useProcessors((runtime.GOMAXPROCS(0) + 1) / 2) // the others are for plugins and servers
 	return nil
@@ -154,9 +150,6 @@ func (f *front) shutdown(ctx context.Context) {
 	f.once.Do(func() {
 		f.http.Shutdown(ctx)
 		<-f.served
-		if f.mcp != nil {
-			_ = f.mcp.Close()
-		}
 		f.tokens.Close()
 	})
 }

@@ -22,6 +22,9 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
+// DefaultDrain is how long calls in progress have at the end.
+const DefaultDrain = 30 * time.Second
+
 // Options are what the operator says on the command line.
 type Options struct {
 	Grants []tool.Capability // that callers may have
@@ -58,14 +61,11 @@ func Serve(ctx context.Context, s *session.Session, o Options) error {
 	}
 	// The socket is given up last, when nothing of this daemon is left.
 	d, err := open(ctx, s, o)
-	if err != nil {
-		front.abort()
-		if ctx.Err() != nil { // the daemon is no longer wanted
-			err = nil
-		}
-		return errors.Join(err, claim.Release())
+	if err == nil {
+		err = errors.Join(d.serve(ctx, claim, path, front), d.close(ctx))
 	}
-	return errors.Join(d.serve(ctx, claim, path, front), d.Close(ctx), claim.Release())
+	front.abort()
+	return errors.Join(err, claim.Release())
 }
 
 // takeSocket takes the socket, before anything starts: it is what a second daemon fails at.
@@ -108,6 +108,15 @@ const endTime = 15 * time.Second
 
 func (d *daemon) serve(ctx context.Context, claim *control.Claim, path string, front *front) error {
 	defer front.abort()
+	if err := front.serve(d); err != nil {
+		return err
+	}
+	if err := d.load(ctx); err != nil {
+		if ctx.Err() != nil { // the daemon is no longer wanted
+			err = nil
+		}
+		return err
+	}
 	ln, err := claim.Listen(control.MaxConnections, d.admits, func(err error) { d.log.Warn("a connection was refused", "reason", err) })
 	if err != nil {
 		return socketError(err)
@@ -132,12 +141,10 @@ func (d *daemon) serve(ctx context.Context, claim *control.Claim, path string, f
 		return errors.Join(err, ln.Close()) // which removes the socket
 	}
 	server := control.NewServer(d, d.log)
+	server.Door = d.serveDoor
 	d.server.Store(server)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(ln) }()
-	if err := front.serve(d); err != nil {
-		return errors.Join(err, ln.Close())
-	}
 	d.noteProtected()
 	h := d.Host
 	d.session.Say(fmt.Sprintf("ready: %d tools of %d plugins on %s (pid %d)", h.Len(), len(h.Plugins()), path, os.Getpid()))
@@ -157,6 +164,7 @@ func (d *daemon) serve(ctx context.Context, claim *control.Claim, path string, f
 	d.queue.Close() // no one is waited for who may not come
 	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 	defer cancel()
+	tasks.add(func(context.Context) { d.leave() })
 	tasks.add(func(context.Context) { front.shutdown(bound) })
 	tasks.add(func(context.Context) { d.leaveFleet(bound) })
 	server.Shutdown(bound)

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
@@ -14,32 +16,31 @@ import (
 	"github.com/toolhost/toolhost/host/mcpserver"
 )
 
-// ServeStdio serves one MCP client on standard input and output, with a host of this process and
-// no socket, until the client leaves or ctx ends. It follows the plugin directories and the
-// configuration as a daemon does.
+// ServeStdio serves one MCP client on standard input and output, until the client leaves or ctx ends: as a
+// door to the daemon, or with a host of this process and no socket. Such a host follows the plugin
+// directories and the configuration as a daemon does.
 //
 // # Errors
 //
 // [*exit.Error] if the settings cannot be used, or the client sends what is not MCP.
 func ServeStdio(ctx context.Context, s *session.Session, o Options) error {
+	if done, err := throughDoor(ctx, s, o); done {
+		return err
+	}
 	d, err := open(ctx, s, o)
 	if err != nil {
-		if ctx.Err() != nil { // the server is no longer wanted
-			err = nil
-		}
 		return err
 	}
 	d.askers = s.Askers(mcpserver.ClientApprover())
-	return errors.Join(d.serveStdio(ctx), d.Close(ctx))
+	d.awaited.Store(true)
+	return errors.Join(d.serveStdio(ctx), d.close(ctx))
 }
 
 func (d *daemon) serveStdio(ctx context.Context) error {
-	server, err := d.newMCP()
+	server, err := d.openMCP()
 	if err != nil {
 		return err
 	}
-	d.mcp.Store(server)
-	defer func() { _ = server.Close() }()
 	tasks := newTasks()
 	defer tasks.end()
 	hangUp := make(chan os.Signal, 1)
@@ -49,9 +50,20 @@ func (d *daemon) serveStdio(ctx context.Context) error {
 		return err
 	}
 	useProcessors(1) // most of the time one call is in progress
-	transport := &mcpstdio.Transport{In: os.Stdin, Out: os.Stdout, Stop: ctx.Done(), Drain: d.options.Drain}
+	transport := &mcpstdio.Transport{
+		In: os.Stdin, Out: os.Stdout, Whole: mcpstdio.IsFile(os.Stdin), Stop: ctx.Done(), Started: d.started, Drain: d.options.Drain,
+	}
+	loading, left := context.WithCancel(ctx) // nothing is started for a client that has left
+	defer left()
 	served := make(chan error, 1)
-	go func() { served <- server.Run(context.WithoutCancel(ctx), transport) }()
+	go func() {
+		err := server.Run(context.WithoutCancel(ctx), transport)
+		left()
+		served <- err
+	}()
+	if err := d.load(loading); err != nil && loading.Err() == nil {
+		return err
+	}
 	changed := make(chan struct{}, 1)
 	defer d.watchConfig(changed)()
 	defer d.watchPlugins()()
@@ -65,7 +77,8 @@ func (d *daemon) serveStdio(ctx context.Context) error {
 
 // stdioError returns the error of a client, nil if it has left in good order.
 func stdioError(err error) error {
-	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) {
+	left := []error{io.EOF, net.ErrClosed, syscall.EPIPE, context.Canceled}
+	if err == nil || slices.ContainsFunc(left, func(e error) bool { return errors.Is(err, e) }) {
 		return nil
 	}
 	return exit.With(exit.Failed, errors.New("the MCP client on standard input sent what is not a message, or does not read: "+err.Error()))

@@ -5,6 +5,7 @@ package mcpstdio
 import (
 	"cmp"
 	"context"
+	"io"
 	"os"
 	"sync"
 	"time"
@@ -15,9 +16,14 @@ import (
 	"github.com/toolhost/toolhost/host/mcpserver"
 )
 
-// Transport is an MCP transport on files of this process.
+// Transport is an MCP transport on files of this process, or on a connection.
 type Transport struct {
-	In, Out *os.File
+	In  io.ReadCloser
+	Out io.WriteCloser
+	// Whole says that In, such as a file, ends though its writer wants all the answers.
+	Whole bool
+	// Started is closed when the tools are there, which requests in progress wait for. Nil: they are.
+	Started <-chan struct{}
 	// Stop is closed when the process is to end: requests that come then are refused.
 	Stop <-chan struct{}
 	// Drain bounds how long requests in progress may take when the process is to end, and when
@@ -35,7 +41,15 @@ var _ mcp.Transport = (*Transport)(nil)
 
 // Connect implements [mcp.Transport].
 func (t *Transport) Connect(ctx context.Context) (mcp.Connection, error) {
-	inner, err := (&mcpserver.StdioTransport{In: input(t.In, t.Out, os.Stderr), Out: t.Out}).Connect(ctx)
+	in := t.In
+	if f, ok := in.(*os.File); ok {
+		others := []*os.File{os.Stderr}
+		if out, ok := t.Out.(*os.File); ok {
+			others = append(others, out)
+		}
+		in = input(f, others...)
+	}
+	inner, err := (&mcpserver.StdioTransport{In: in, Out: t.Out}).Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -142,10 +156,20 @@ func (c *connection) finish() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	within := min(c.transport.Drain, cmp.Or(c.transport.leave, leaveTime))
-	if about, err := c.transport.In.Stat(); err == nil && about.Mode().IsRegular() {
-		within = c.transport.Drain // it ends though its writer wants all the answers
+	if c.transport.Whole {
+		within = c.transport.Drain
 	}
-	c.await(within, c.transport.Stop, deserted(ctx, c.transport.Out))
+	gone := deserted(ctx, c.transport.Out)
+	if c.transport.Started != nil {
+		c.await(c.transport.Drain, c.transport.Started, gone)
+	}
+	c.await(within, c.transport.Stop, gone)
+}
+
+// IsFile reports whether f is a regular file.
+func IsFile(f *os.File) bool {
+	about, err := f.Stat()
+	return err == nil && about.Mode().IsRegular()
 }
 
 // await waits until no request is open.

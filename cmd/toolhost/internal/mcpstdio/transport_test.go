@@ -62,7 +62,7 @@ func TestInputIsFile(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte(request), 0o600))
 	in := require.Must(os.Open(path))(t)
 	t.Cleanup(func() { _ = in.Close() })
-	read, answer, out := opened(t, in, Transport{Drain: time.Hour, leave: time.Millisecond})
+	read, answer, out := opened(t, in, Transport{Drain: time.Hour, Whole: IsFile(in), leave: time.Millisecond})
 	ended := make(chan error, 1)
 	go func() {
 		_, err := read()

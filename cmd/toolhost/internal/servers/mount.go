@@ -33,12 +33,26 @@ type Mounts struct {
 
 // mounted is a server as it was mounted last.
 type mounted struct {
-	revision string
+	revision string              // empty: it will be
 	upstream *mcpclient.Upstream // nil: it cannot be reached
 }
 
 // NewMounts returns the mounts of a host, of which there are none yet.
 func NewMounts(h *host.Host) *Mounts { return &Mounts{host: h, mounted: map[string]mounted{}} }
+
+// Expect has the servers of a set among the upstreams before Sync mounts them.
+func (m *Mounts) Expect(set *Set) {
+	if set == nil {
+		return
+	}
+	for _, n := range set.All {
+		if n.Err == nil && n.Server.Settings.Enabled && !n.Disabled {
+			if upstream, err := n.Upstream(); err == nil {
+				m.set(n.Name, &mounted{upstream: upstream})
+			}
+		}
+	}
+}
 
 // Sync mounts the servers of a set side by side, upgrades those that have changed, and removes
 // those that are not in it. Nil: there are none.
@@ -106,9 +120,10 @@ func (m *Mounts) Upstreams() (out []mcpserver.Upstream) {
 func (m *Mounts) mount(ctx context.Context, n Named) error {
 	revision := n.revision()
 	m.mu.Lock()
-	before, ok := m.mounted[n.Name]
+	last := m.mounted[n.Name]
 	m.mu.Unlock()
-	if ok && before.revision == revision {
+	before := last.revision
+	if before == revision {
 		return nil
 	}
 	server := plugin.Server{
@@ -119,7 +134,9 @@ func (m *Mounts) mount(ctx context.Context, n Named) error {
 	server.Settings.Trace = n.Trace
 	now := &mounted{revision: revision}
 	if n.Err == nil && server.Settings.Enabled {
-		now.upstream, n.Err = n.Upstream()
+		if now.upstream = last.upstream; before != "" || now.upstream == nil {
+			now.upstream, n.Err = n.Upstream()
+		}
 	}
 	if now.upstream != nil {
 		now.upstream.StartWith(func(ctx context.Context) error { return m.host.StartPlugin(ctx, n.Name) })
@@ -128,9 +145,13 @@ func (m *Mounts) mount(ctx context.Context, n Named) error {
 	if n.Err != nil || !server.Settings.Enabled {
 		now.upstream, server.Connector = nil, unusable{n}
 	}
+	if before == "" {
+		m.set(n.Name, now) // before it has tools, of which clients are told
+	}
 	_, err := m.host.Mount(ctx, server)
-	if tool.CodeOf(err) == tool.CodeAlreadyExists && !ok {
+	if tool.CodeOf(err) == tool.CodeAlreadyExists && before == "" {
 		if tool.AsError(err).Tool == "" { // a plugin has the name, and stays
+			m.set(n.Name, nil)
 			return tool.Errorf(tool.CodeAlreadyExists,
 				"the MCP server %s (%s) is not mounted: a plugin has its name", n.Name, n.From).
 				Of("", n.Name).At(callstage.Start).Because(err).Try("give the server another name")

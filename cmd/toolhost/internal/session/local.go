@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
@@ -15,6 +16,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/early"
 	"github.com/toolhost/toolhost/internal/state"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -39,6 +41,7 @@ type Local struct {
 	Faults []*tool.Error
 
 	apart  bool         // the configuration is about other plugins
+	single bool         // the directories are of one plugin
 	caller setup.Caller // that uses commands
 	queue  policy.Approver
 	log    *audit.File // nil: nothing is recorded
@@ -51,6 +54,18 @@ func (l *Local) Client() *control.Client { return control.Alone(l, l.Dirs) }
 // OpenLocal makes a host and loads the plugins of the directories that can be used. Plugins
 // that do not start are faults of the host, not errors.
 func (s *Session) OpenLocal(ctx context.Context, n Needs) (*Local, error) {
+	l, err := s.Prepare(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.Load(ctx, false); err != nil {
+		return nil, errors.Join(err, l.Close(ctx))
+	}
+	return l, nil
+}
+
+// Prepare is OpenLocal that leaves it to [Local.Load] to load the plugins.
+func (s *Session) Prepare(ctx context.Context, n Needs) (*Local, error) {
 	if s.unread.err != nil { // and not what follows from the lack of settings
 		return nil, s.unread.err
 	}
@@ -59,24 +74,36 @@ func (s *Session) OpenLocal(ctx context.Context, n Needs) (*Local, error) {
 	if err != nil {
 		return nil, err
 	}
-	dirs, err := t.Dirs.usable(l.Loaded.Servers)
-	if err != nil {
+	if l.Dirs, err = t.Dirs.usable(l.Loaded.Servers); err != nil {
 		return nil, errors.Join(err, l.Close(ctx))
 	}
+	l.single = t.Dirs.Source == pluginFlag
 	for _, text := range l.Loaded.Servers.Notes() {
 		s.Warn(&tool.Error{Message: text})
 	}
-	_, err = l.Host.Load(ctx, dirs...)
-	l.Dirs, l.Faults = dirs, Faults(errors.Join(err, l.Mounts.Sync(ctx, l.Loaded.Servers)))
-	if err := l.unusable(ctx); err != nil {
-		return nil, errors.Join(err, l.Close(ctx))
-	}
-	if dirs := t.Dirs; dirs.Source == pluginFlag {
-		if err := l.onlyFault(); err != nil {
-			return nil, errors.Join(err, l.Close(ctx))
-		}
-	}
 	return l, nil
+}
+
+// Load loads the plugins and mounts the servers. Those that do not start are faults of the host. Served says that
+// it is served meanwhile: what is ready need not wait for the others.
+func (l *Local) Load(ctx context.Context, served bool) error {
+	var mounted error
+	var mounting sync.WaitGroup
+	mount := func() { mounted = l.Mounts.Sync(ctx, l.Loaded.Servers) }
+	loading := ctx
+	if served {
+		loading = early.With(ctx, func() { mounting.Go(mount) })
+	}
+	_, err := l.Host.Load(loading, l.Dirs...)
+	if !served {
+		mount()
+	}
+	mounting.Wait()
+	l.Faults = Faults(errors.Join(err, mounted))
+	if err := l.unusable(ctx); err != nil || !l.single {
+		return err
+	}
+	return l.onlyFault()
 }
 
 // NewLocal makes a host without plugins. Loaded is what the configuration refers to; nil to

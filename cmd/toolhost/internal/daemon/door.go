@@ -1,0 +1,111 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/mcpstdio"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// doorKey is for the name of the caller that an MCP client of the socket is.
+type doorKey struct{}
+
+// serveDoor serves an MCP client of a command. For the daemon's own user it is the caller mcp, as it would be
+// with a host of its own, and not the operator, whom the model must not become.
+func (d *daemon) serveDoor(by control.Caller, door *control.Door) {
+	if !d.enter() {
+		return
+	}
+	defer d.doors.Done()
+	server, err := d.openMCP()
+	if err != nil {
+		d.log.Error("an MCP client is not served", "error", err)
+		return
+	}
+	name := by.Name
+	if name == setup.CLI {
+		name = setup.MCP
+	}
+	ctx := context.WithValue(context.Background(), doorKey{}, name)
+	transport := &mcpstdio.Transport{In: door, Out: door, Whole: door.Whole, Stop: d.ending, Drain: d.options.Drain}
+	if err := stdioError(server.Run(ctx, transport)); err != nil {
+		d.log.Warn("an MCP client was sent away", "caller", name, "error", err)
+	}
+}
+
+// enter counts a client, unless all have to leave.
+func (d *daemon) enter() bool {
+	d.opening.Lock()
+	defer d.opening.Unlock()
+	select {
+	case <-d.ending:
+		return false
+	default:
+		d.doors.Add(1)
+		return true
+	}
+}
+
+// leave has all clients of the socket leave when their calls are answered.
+func (d *daemon) leave() {
+	d.opening.Lock()
+	close(d.ending)
+	d.opening.Unlock()
+	d.doors.Wait()
+}
+
+// throughDoor has the daemon serve the client, if there is one that would serve it as a host of its own. It says
+// which of the two it is.
+func throughDoor(ctx context.Context, s *session.Session, o Options) (done bool, _ error) {
+	own := func(why string) (bool, error) {
+		s.Notef("serving this client with a host of its own: %s", why)
+		return false, nil
+	}
+	switch flags := ownFlags(s, o); {
+	case s.Flags.NoDaemon || s.Settings().Dirs.Apart:
+		return false, nil
+	case len(flags) > 0:
+		return own("a daemon serves MCP clients without " + strings.Join(flags, ", "))
+	}
+	daemon := s.Daemon(ctx)
+	if daemon == nil {
+		return own("there is no daemon that it can use")
+	}
+	conn, err := daemon.OpenDoor(ctx, mcpstdio.IsFile(os.Stdin))
+	if err != nil {
+		return own(tool.AsError(err).Message)
+	}
+	caller := setup.MCP
+	if name, ok := setup.Named(s.Settings().Config, os.Geteuid()); ok { // by the daemon of another user
+		caller = name
+	}
+	s.Notef("serving this client by the daemon (pid %d), as the caller %s", daemon.State().PID, caller)
+	if mcpstdio.Pass(ctx, os.Stdin, os.Stdout, conn) {
+		s.Notef("the daemon has ended, and with it this server")
+	}
+	return true, nil
+}
+
+// ownFlags returns the flags that ask for what the daemon does not give the caller mcp.
+func ownFlags(s *session.Session, o Options) (flags []string) {
+	given := setup.CallerOf(s.Settings().Config, setup.MCP)
+	if slices.ContainsFunc(o.Grants, func(g tool.Capability) bool { return !given.Holds(g) }) {
+		flags = append(flags, fmt.Sprintf("--grant %s", o.Grants))
+	}
+	for flag, asked := range map[string]bool{
+		"--yes": o.Yes, "--caller": o.Caller != setup.MCP, "--audit": o.Audit != "", "--drain": o.Drain != DefaultDrain,
+	} {
+		if asked {
+			flags = append(flags, flag)
+		}
+	}
+	slices.Sort(flags)
+	return flags
+}
