@@ -94,8 +94,9 @@ func Dial(ctx context.Context, path string, foreign bool) (*Client, error) {
 // clientOf returns a client for one call, whose name is that of its request: the generated one prepares all
 // thirty, which takes a command a millisecond.
 func clientOf[Request, Answer any](c *Client) *connect.Client[Request, Answer] {
-	request := any(new(Request)).(proto.Message).ProtoReflect().Descriptor().Name()
-	return connect.NewClient[Request, Answer](c.http, "http://toolhost/"+daemonv1.DaemonName+"/"+strings.TrimSuffix(string(request), "Request"),
+	request := string(any(new(Request)).(proto.Message).ProtoReflect().Descriptor().Name())
+	address := "http://toolhost/" + daemonv1.DaemonName + "/" + strings.TrimSuffix(request, "Request")
+	return connect.NewClient[Request, Answer](c.http, address,
 		connect.WithAcceptCompression("gzip", nil, nil), connect.WithReadMaxBytes(maxAnswer))
 }
 

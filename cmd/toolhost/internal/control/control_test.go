@@ -44,7 +44,8 @@ func newService(t *testing.T) *service {
 	h := require.Must(host.New(host.WithRoot(t.TempDir()), host.WithAdmission(control.MaxCalls), host.WithDefaults(func(all *plugin.Settings) {
 		all.Limits.Running, all.Limits.Waiting = 0, 0
 	})))(t)
-	s := &service{Own: control.Own{Host: h, Sees: func(control.Caller) func(tool.Definition) bool { return func(tool.Definition) bool { return true } }}, queue: approval.NewQueue(nil), began: make(chan string, 1000), ended: make(chan string, 1000)}
+	all := func(control.Caller) func(tool.Definition) bool { return func(tool.Definition) bool { return true } }
+	s := &service{Own: control.Own{Host: h, Sees: all}, queue: approval.NewQueue(nil), began: make(chan string, 1000), ended: make(chan string, 1000)}
 	wait := func(ctx context.Context, call tool.Call) (tool.Result, error) {
 		s.began <- call.Name
 		<-ctx.Done()
@@ -298,6 +299,32 @@ func TestTools(t *testing.T) {
 	d.reload = errors.New("line 7 is bad")
 	if _, err := control.Do(t.Context(), c, daemonv1.DaemonHandler.Reload, &daemonv1.ReloadRequest{}); err == nil || err.Error() != "line 7 is bad" {
 		t.Errorf("the reload says %v", err)
+	}
+}
+
+// A client of a host of this process does the same as one of a daemon, with no socket.
+func TestAlone(t *testing.T) {
+	t.Parallel()
+	d := newDaemon(t)
+	alone, remote := control.Alone(d.service, nil), d.client()
+	d.stop()
+	if !alone.Alone() || remote.Alone() {
+		t.Error("who is alone is not known")
+	}
+	same(t, "the list", require.Must(alone.Tools(t.Context(), host.Filter{Search: "echo"}))(t), d.Host.Tools(host.Filter{Search: "echo"}))
+	call := control.Call{Name: "danger", Arguments: []byte(`{"a": 1}`)}
+	asked := policy.ApproverFunc(func(_ context.Context, r policy.Request) (policy.Decision, error) {
+		return policy.Decision{Verdict: policy.Allow, Reason: r.Definition.Name}, nil
+	})
+	if a := alone.Call(t.Context(), call, asked); a.Err != nil || string(a.Result.Structured) != ` {"a": 1}` {
+		t.Errorf("the call ends with %+v", a)
+	}
+	_, err := control.Do(t.Context(), alone, daemonv1.DaemonHandler.RestartPlugin, &daemonv1.RestartPluginRequest{Name: "a/b"})
+	if tool.CodeOf(err) != tool.CodeNotFound {
+		t.Errorf("a plugin that is not there: %v", err)
+	}
+	if _, err := remote.Tools(t.Context(), host.Filter{}); tool.CodeOf(err) != tool.CodeUnavailable {
+		t.Errorf("the daemon that has ended: %v", err)
 	}
 }
 
