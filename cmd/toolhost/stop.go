@@ -3,12 +3,15 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 const aboutStop = `End the daemon, as SIGTERM does, and wait until it has ended: it takes no more calls and
@@ -52,6 +55,10 @@ func dialDaemon(ctx context.Context, s *session.Session, opts ...control.DialOpt
 	c, err := control.Dial(ctx, path, opts...)
 	if errors.Is(err, control.ErrNoDaemon) {
 		return nil, s.NoDaemon("")
+	}
+	if name, named := setup.Named(s.Settings().Config, os.Geteuid()); named && tool.CodeOf(err) == tool.CodePermissionDenied {
+		err = tool.Errorf(tool.CodePermissionDenied, "this user is the caller %s of the daemon, and may call its tools only", name).
+			Try("have the user who runs the daemon do it")
 	}
 	return c, err
 }

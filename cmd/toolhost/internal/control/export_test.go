@@ -7,6 +7,9 @@ import (
 	"time"
 )
 
+// RevisionOf is what [Revision] returns for a build.
+var RevisionOf = revisionOf
+
 // Patient has a server wait for clients longer than a test takes, so that one that does not have to wait
 // is told from one that does without a clock.
 func (s *Server) Patient() {

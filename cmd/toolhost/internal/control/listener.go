@@ -12,11 +12,11 @@ import (
 // connection on whose client the daemon waits, so that clients that do not speak, do not finish
 // or do not read cannot keep others out.
 type listener struct {
-	net.Listener        // replaced under mu
-	most    int            // connections at a time
-	ofPeer  int            // of one process
-	admits  func(int) bool // users
-	refused func(error)    // called for connections that are not accepted
+	net.Listener                // replaced under mu
+	most         int            // connections at a time
+	ofPeer       int            // of one process
+	admits       func(int) bool // users
+	refused      func(error)    // called for connections that are not accepted
 
 	mu     sync.Mutex
 	open   map[*connection]bool

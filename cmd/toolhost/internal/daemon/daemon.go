@@ -148,7 +148,7 @@ func (d *daemon) State() control.State {
 	unapplied, _ := d.refused.Load().(string)
 	load, status := h.Admission(), h.Status()
 	return control.State{
-		Version: host.Version, PID: os.Getpid(), Since: d.since, Calls: load.Calls, Refused: load.Refused,
+		Version: host.Version, Revision: control.Revision(), PID: os.Getpid(), Since: d.since, Calls: load.Calls, Refused: load.Refused,
 		Identity: now.identityNow(), Configured: now.settings.Configured(), Unapplied: unapplied, Audit: d.local.Audit,
 		Tools: h.Len(), Plugins: h.Plugins(), Skipped: status.Skipped, Leaving: status.Draining,
 		Fleet: d.fleetState(), Faults: control.SentFaults(faults),

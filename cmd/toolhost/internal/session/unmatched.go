@@ -1,6 +1,7 @@
 package session
 
 import (
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -20,7 +21,7 @@ func (l *Local) Unmatched() []*tool.Error { return UnmatchedFaults(l.Loaded.Conf
 // Unmatched returns the names and patterns of a file that are those of no plugin and no tool of the
 // host, as a prohibition with a typing error prohibits nothing. While tools of a plugin are not known,
 // as it is disabled or did not start, only names that are like a known one are returned.
-func Unmatched(c *config.Config, h *host.Host) []config.Problem {
+func Unmatched(c *config.Config, h Named) []config.Problem {
 	if h.Len() == 0 || len(c.Plugins)+len(c.Tools)+len(c.Callers)+len(c.NATS.Callers) == 0 {
 		return nil
 	}
@@ -52,6 +53,13 @@ func Unmatched(c *config.Config, h *host.Host) []config.Problem {
 		u.patterns(c.NATS.Callers[name].Tools, "nats", "callers", name)
 	}
 	return u.out
+}
+
+// Named is what has plugins and tools, such as a [host.Host].
+type Named interface {
+	Len() int
+	Plugins() []plugin.Status
+	Claims() iter.Seq2[string, string]
 }
 
 // unmatched collects what [Unmatched] returns.
