@@ -18,26 +18,24 @@ import (
 const aboutServe = `Run the plugins as a daemon, until it is told to end.
 
 Commands with the same root and plugin directories use it, by its socket, which only its user
-can open; with --no-daemon they work on their own. They say so once on a terminal, each time
-with --log-level info, and whenever they do not use a daemon that runs. There is one daemon to
-a socket.
+can open; with --no-daemon they work on their own. They say so once on a terminal, and whenever
+they do not use a daemon that runs.
 
 --detach runs it in the background: the command ends when the daemon is ready, and prints its
 pid, its socket and the file of its log, or fails with what the daemon said.
 
---grant lists the capabilities callers may request with toolhost call --grant; --yes
-lets callers approve dangerous calls in advance. The caller cli in the configuration
-does the same. A dangerous call asks on the caller's terminal. The daemon records calls.
+--grant and --yes are what callers may say, too, as the caller cli of the configuration has it.
+A dangerous call asks on the caller's terminal.
 
 The daemon follows the plugin directories: it serves a binary that is copied in, upgrades
-one that is replaced without losing a call, and withdraws one that is removed. It stops a
-plugin that is not used for 10 minutes (idle_time); the next call starts the plugin.
+one that is replaced without losing a call, and withdraws one that is removed. A plugin that
+is not used for 10 minutes (idle_time) is stopped until its next call.
 
 SIGHUP, toolhost reload and a change of the configuration file make the daemon read that
 file and the plugin directories again. The new configuration is applied as a whole; if any
 part is invalid, nothing changes and the log says why. Changes inside the workspace
-(--root), where tools may have made them, wait for you: the configuration file for toolhost
-reload or toolhost trust, a plugin for toolhost reload or toolhost plugins enable.
+(--root), where tools may have made them, wait for toolhost reload, toolhost trust or toolhost
+plugins enable.
 
 Its socket, and metrics.address if the configuration names one, have numbers for Prometheus
 (/metrics) and profiles (/debug/pprof/). The log has a line for each crash, backoff, quarantine
@@ -50,7 +48,7 @@ it is ready it says so on standard error, and to systemd (Type=notify).
 --mcp stdio serves one MCP client on standard input and output, for the configuration of
 Claude Code, Cursor, VS Code and others: a process of the client's own, with no daemon and no
 socket, which ends when the client leaves. The client is the caller mcp of the configuration,
-or the one of --caller. The log is on standard error, and nothing but MCP on standard output.
+or the one of --caller. The log is on standard error.
 
 --mcp http runs the daemon and serves MCP clients at /mcp, on ` + "127.0.0.1:7411" + ` or the address of
 --listen or mcp.listen. Each client needs a token, on this machine too: toolhost tokens new NAME
@@ -63,10 +61,7 @@ alone, with the same checks, grants, approval and record as those of any plugin.
 --nats URL joins the fleet of the hosts that meet on a NATS server; --nats embedded runs a server
 in the daemon, on port 4222 of 127.0.0.1, for hosts on this machine. Nothing is shared or mounted
 but what nats.share and nats.mount in the configuration name. If no server is reached, the daemon
-serves its own tools and goes on trying. See toolhost fleet.
-
-MCP clients get what the configuration gives their caller, and what --grant and --yes say: they
-cannot ask for more.`
+serves its own tools and goes on trying. See toolhost fleet.`
 
 // The values of --mcp.
 const (

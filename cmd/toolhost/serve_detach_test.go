@@ -47,7 +47,7 @@ func TestStatusWaits(t *testing.T) {
 	(<-ended).exits(0).prints("well")
 }
 
-// Where every plugin is refused, a list of tools is no success. Each is one line, once.
+// Where every plugin is refused, a list of tools is a failure. Each is one line, once.
 func TestToolsOfNoPlugin(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "quitter", "panicker")

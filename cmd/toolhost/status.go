@@ -24,10 +24,9 @@ const aboutStatus = `Show how the daemon is, for people and monitors. The exit s
 something is wrong with it or needs you, and 6 if there is none or it does not answer.
 
 What is wrong is listed: plugins that are degraded, refused, in backoff or quarantined,
-upgrades that failed, what waits for you, callers that are refused for too many calls,
-directories that cannot be followed, a configuration that could not be reloaded, and, if the
-command has the daemon's settings, what doctor finds of its files. A plugin that you disabled is
-not wrong.
+upgrades that failed, what waits for you, callers that are refused for too many calls, a
+configuration that could not be reloaded, and, if the command has the daemon's settings, what
+doctor finds of its files. A plugin that you disabled is not wrong.
 
 The daemon is the one on the socket (--socket), whatever its root. --wait waits for one that is
 about to be ready.`

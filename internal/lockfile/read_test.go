@@ -33,3 +33,13 @@ func TestReadRefuses(t *testing.T) {
 		}
 	}
 }
+
+// A lock that is damaged is no fault of the host, so it is not on record as one.
+func TestCodeOfADamagedLock(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "toolhost.lock")
+	require.NoError(t, os.WriteFile(path, []byte("{"), 0o600))
+	if _, err := Read(path); tool.CodeOf(err) != tool.CodeUnavailable {
+		t.Errorf("the code of %v is %s", err, tool.CodeOf(err))
+	}
+}
