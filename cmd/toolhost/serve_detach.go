@@ -32,6 +32,10 @@ type detached struct {
 // serveDetached starts the same command without --detach in a session of its own, and waits until it says, as
 // it would to systemd, that it is ready.
 func serveDetached(ctx context.Context, s *session.Session) error {
+	path, err := s.Settings().SocketPath()
+	if err != nil {
+		return err
+	}
 	log, err := openDaemonLog()
 	if err != nil {
 		return exit.With(exit.Failed, err)
@@ -41,26 +45,40 @@ func serveDetached(ctx context.Context, s *session.Session) error {
 	if err != nil {
 		return exit.With(exit.Failed, err)
 	}
+	daemon, err := startDetached(ctx, log)
+	_, _ = io.Copy(s.Err, io.NewSectionReader(log, before, 1<<20))
+	var failed *exec.ExitError
+	switch {
+	case errors.As(err, &failed):
+		return exit.With(max(failed.ExitCode(), exit.Failed), tool.Errorf(tool.CodeUnavailable,
+			"the daemon ended before it was ready (%v)", failed).Try("it wrote why to "+log.Name()))
+	case err != nil:
+		return exit.With(exit.Failed, err)
+	}
+	return s.Answer(detached{daemon.Pid, path, log.Name()}, "the daemon (pid %d) serves on %s, and logs to %s\n", daemon.Pid, path, log.Name())
+}
+
+// startDetached returns the daemon when it is ready, or why it ended before.
+func startDetached(ctx context.Context, log *os.File) (*os.Process, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
 	dir, err := os.MkdirTemp("", "toolhost-ready-")
 	if err != nil {
-		return exit.With(exit.Failed, err)
+		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	notices, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(dir, "s"), Net: "unixgram"})
 	if err != nil {
-		return exit.With(exit.Failed, err)
+		return nil, err
 	}
 	defer func() { _ = notices.Close() }()
-
-	self, err := os.Executable()
-	if err != nil {
-		return exit.With(exit.Failed, err)
-	}
 	cmd := exec.Command(self, withoutDetach(os.Args[1:])...) //nolint:gosec,noctx // it is this command, and goes on
 	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = log, log, &syscall.SysProcAttr{Setsid: true}
 	cmd.Env = append(os.Environ(), "NOTIFY_SOCKET="+notices.LocalAddr().String(), "WATCHDOG_USEC=")
 	if err := cmd.Start(); err != nil {
-		return exit.With(exit.Failed, err)
+		return nil, err
 	}
 	ended := make(chan error, 1)
 	go func() {
@@ -68,23 +86,13 @@ func serveDetached(ctx context.Context, s *session.Session) error {
 		_ = notices.Close() // which ends the waiting
 	}()
 	defer context.AfterFunc(ctx, func() { _ = cmd.Process.Signal(syscall.SIGTERM) })()
-	ready := awaitReady(notices)
-	_, _ = io.Copy(s.Err, io.NewSectionReader(log, before, 1<<20))
-	if !ready {
-		err := <-ended
-		var failed *exec.ExitError
-		status := exit.Failed
-		if errors.As(err, &failed) && failed.ExitCode() > 0 {
-			status = failed.ExitCode()
-		}
-		return exit.With(status, tool.Errorf(tool.CodeUnavailable, "the daemon ended before it was ready (%v)", cmd.ProcessState).
-			Try("it wrote why to "+log.Name()))
+	if awaitReady(notices) {
+		return cmd.Process, nil
 	}
-	path, err := s.Settings().SocketPath()
-	if err != nil {
-		return err
+	if err = <-ended; err == nil { // it was told to
+		err = context.Canceled
 	}
-	return s.Answer(detached{cmd.Process.Pid, path, log.Name()}, "the daemon (pid %d) serves on %s, and logs to %s\n", cmd.Process.Pid, path, log.Name())
+	return nil, err
 }
 
 // openDaemonLog opens the log that daemons without a terminal append to.

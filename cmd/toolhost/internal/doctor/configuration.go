@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"iter"
+	"maps"
 	"slices"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
@@ -60,42 +60,25 @@ func checkNames(_ context.Context, p *patient) {
 	if err != nil || p.invalid != nil || p.running != nil || c.File == "" {
 		return // a book that cannot be read is a finding of the state
 	}
-	found := &remembered{}
+	var plugins []plugin.Status
+	seen := map[string]string{}
 	for _, dir := range p.settings.Dirs.Watched() {
 		all, _, _ := pluginrun.Discover(dir) // an error is a finding of the directory
 		for _, one := range all {
 			names := book.Of(known.At(one.Path, one.Name)).Names
-			found.names = append(found.names, names...)
-			found.plugins = append(found.plugins, plugin.Status{Name: one.Name, State: plugin.Idle, Tools: len(names)})
+			for _, name := range names {
+				seen[name] = cmp.Or(c.Tools[name].Name, name)
+			}
+			plugins = append(plugins, plugin.Status{Name: one.Name, State: plugin.Idle, Tools: len(names)})
 		}
 	}
 	if set, err := p.settings.Servers(); err == nil {
 		for _, s := range set.All {
-			found.plugins = append(found.plugins, plugin.Status{Name: s.Name, State: plugin.Idle})
+			plugins = append(plugins, plugin.Status{Name: s.Name, State: plugin.Idle})
 		}
 	}
-	found.seen = func(name string) string { return cmp.Or(c.Tools[name].Name, name) }
-	for _, one := range session.Unmatched(c, found) {
+	for _, one := range session.Unmatched(c, plugins, maps.All(seen)) {
 		p.failed(one.String(), "correct it: what it says has no effect")
-	}
-}
-
-// remembered are the plugins and tools of earlier runs.
-type remembered struct {
-	plugins []plugin.Status
-	names   []string
-	seen    func(string) string
-}
-
-func (r *remembered) Len() int                 { return len(r.names) }
-func (r *remembered) Plugins() []plugin.Status { return r.plugins }
-func (r *remembered) Claims() iter.Seq2[string, string] {
-	return func(yield func(string, string) bool) {
-		for _, name := range r.names {
-			if !yield(name, r.seen(name)) {
-				return
-			}
-		}
 	}
 }
 

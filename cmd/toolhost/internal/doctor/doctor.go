@@ -110,8 +110,8 @@ func Examine(ctx context.Context, s *session.Session) []Finding {
 	return p.findings
 }
 
-// OfDaemon returns what is wrong with the files that a daemon uses. Beyond its workspace, the first check, these are known
-// only if it goes by the settings of this command.
+// OfDaemon returns what is wrong with the files that a daemon uses. Beyond its workspace, the first check,
+// these are known only if it goes by the settings of this command.
 func OfDaemon(ctx context.Context, s *session.Session, state control.State) []Finding {
 	p := &patient{session: s, settings: s.Settings(), now: time.Now(), root: state.Identity.Root, running: &state, most: fewBytes}
 	same := s.Unread() == nil && s.Unlike(state) == ""
