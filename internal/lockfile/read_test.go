@@ -34,7 +34,7 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// A lock that is damaged is no fault of the host, so it is not on record as one.
+// A damaged lock is not on record as a fault of the host.
 func TestCodeOfADamagedLock(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "toolhost.lock")
