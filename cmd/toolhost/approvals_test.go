@@ -65,7 +65,7 @@ func TestApprovals(t *testing.T) {
 	w.run("approvals").exits(0).prints("ID ", q.ID, "play.danger", "cli", `{"text":"one"}`)
 	w.run("approvals", "list", "--json").exits(0).prints(`"id": "`+q.ID+`"`, `"state": "waiting"`)
 	w.run("approvals", "show", q.ID).exits(0).prints("question:      "+q.ID, "play.danger (dangerous)", `"text": "one"`, "more\n")
-	w.run("status").exits(0).prints("1 wait for your answer")
+	w.run("status").exits(1).prints("problem: questions wait for your answer: 1")
 	w.bare("__complete", "approvals", "approve", "").exits(0).prints(q.ID + "\tplay.danger of cli")
 	w.run("approvals", "approve", q.ID).exits(0).prints("approved " + q.ID)
 	w.run("approvals", "deny", q.ID).exits(exit.Failed).says("was approved by process ", "ago")

@@ -9,7 +9,10 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/terminal"
+	"github.com/toolhost/toolhost/internal/lazy"
+	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -26,6 +29,9 @@ func readArguments(ctx context.Context, stdin io.Reader, source []string) ([]byt
 	return bytes.TrimPrefix(text, []byte("\ufeff")), err
 }
 
+// pairWord is an argument as --arg has it.
+var pairWord = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_.-]*=`)
+
 func readSource(ctx context.Context, stdin io.Reader, source []string) ([]byte, error) {
 	if len(source) == 0 {
 		return nil, nil
@@ -41,6 +47,9 @@ func readSource(ctx context.Context, stdin io.Reader, source []string) ([]byte, 
 		}
 		defer func() { _ = f.Close() }()
 		return terminal.Await(ctx, func() ([]byte, error) { return readBounded(word[1:], f) })
+	case pairWord().MatchString(word):
+		return nil, exit.With(exit.Arguments, tool.Errorf(tool.CodeInvalidArguments, "the arguments are not JSON: %s",
+			output.Shorten(sanitize.Line(word, 0), 80)).Try("write --arg "+output.Shorten(sanitize.Line(word, 0), 80)))
 	default:
 		return []byte(word), nil
 	}

@@ -165,7 +165,8 @@ func (c *callCommand) run(ctx context.Context, name string, source []string) err
 	if err != nil {
 		return err
 	}
-	needs := session.Needs{Record: true, Audit: c.audit}
+	prefix, _, _ := strings.Cut(name, ".") // the error tells why a plugin of this name has no such tool
+	needs := session.Needs{Record: true, Audit: c.audit, Shown: prefix}
 	if c.session != "" {
 		if err := control.CheckSession(c.session); err != nil {
 			return exit.With(exit.BadUsage, err)

@@ -170,5 +170,5 @@ func checkPlugins(ctx context.Context, s *session.Session) (warnings []config.Pr
 	for _, fault := range l.Faults {
 		problems = append(problems, session.ConfigProblem(c, fault))
 	}
-	return session.Unmatched(c, l.Host), errors.Join(c.Problems(problems), l.Close(ctx))
+	return session.Unmatched(c, l.Host.Plugins(), l.Host.Claims()), errors.Join(c.Problems(problems), l.Close(ctx))
 }

@@ -14,14 +14,12 @@ import (
 	"github.com/toolhost/toolhost/internal/pluginrun"
 )
 
-const aboutDoctor = `Look for what keeps plugins, commands or the daemon from working here: the
-configuration and the lock, the plugin directories and files, the MCP servers, the clock,
-the directories that are written to, the limits of the system, what it confines plugins
-with, the daemon, and its fleet. Each finding says what to do about it. No plugin and no server is
-started.
+const aboutDoctor = `Look for what keeps plugins, commands or the daemon from working here: files that are
+read or written, ports, the limits of the system, what it confines plugins with, the daemon,
+and its fleet. Each finding says what to do about it. No plugin and no server is started.
 
-A warning is about something that is weaker than it could be, such as a protection from
-plugins that this system does not have. The exit status is 1 if a check failed.`
+A warning is about something that is weaker than it could be, such as a protection that this
+system does not have. The exit status is 1 if a check failed.`
 
 func newDoctorCommand(s *session.Session) *cobra.Command {
 	return &cobra.Command{

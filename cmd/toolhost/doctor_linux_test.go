@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,6 +32,10 @@ type diagnosis struct {
 // ill is a fault of a world, and how doctor finds it.
 type ill struct {
 	cause func(t *testing.T, w *world)
+	// after is done once the daemon of TestStatusFindsTheSame runs.
+	after func(t *testing.T, w *world)
+	// serving: status finds it too.
+	serving bool
 	// script causes the fault in namespaces of the command's own; $D is an empty directory.
 	script string
 	args   []string
@@ -187,6 +192,84 @@ var ills = map[string]ill{
 		},
 		check: "state", result: doctor.Failed, says: []string{"plugins.json is damaged", "mend or remove it"},
 	},
+	"damaged names": {
+		cause: func(t *testing.T, w *world) { put(t, w.toolhostState(), "plugins.json", "{") },
+		check: "state", result: doctor.Failed, says: []string{"plugins.json is damaged"}, serving: true,
+	},
+	"no workspace": {
+		args:  []string{"--root", "/nonexistent"},
+		check: "workspace", result: doctor.Failed, says: []string{"the workspace cannot be used", "/nonexistent"}, hint: "make it",
+	},
+	"damaged tokens": {
+		cause: func(t *testing.T, w *world) { put(t, w.toolhostState(), "tokens.json", "{") },
+		check: "tokens", result: doctor.Failed, says: []string{"no token counts", "tokens.json is damaged"}, hint: "tokens new", serving: true,
+	},
+	"no certificate": {
+		cause: func(t *testing.T, w *world) {
+			w.configure("mcp: {tls: {cert: " + w.program() + ", key: " + w.program() + "}}")
+		},
+		after: func(t *testing.T, w *world) { require.NoError(t, os.Remove(w.program())) },
+		check: "certificate", result: doctor.Failed, says: []string{"mcp.tls: ", "program cannot be opened"}, hint: "restore the files", serving: true,
+	},
+	"the port of the metrics is taken": {
+		cause: func(t *testing.T, w *world) { w.configure("metrics: {address: \"" + taken(t) + "\"}") },
+		check: "addresses", result: doctor.Failed, says: []string{"metrics.address", "address already in use"}, hint: "metrics.address",
+	},
+	"the port for MCP clients is taken": {
+		cause: func(t *testing.T, w *world) { w.configure("mcp: {listen: \"" + taken(t) + "\"}") },
+		check: "addresses", result: doctor.Failed, says: []string{"mcp.listen", "address already in use"}, hint: "mcp.listen",
+	},
+	"a program that a sandbox is to have": {
+		cause: func(_ *testing.T, w *world) {
+			w.configure("plugins: {player: {sandbox: {exec: [" + w.program() + "]}}}")
+		},
+		after: func(t *testing.T, w *world) { require.NoError(t, os.Remove(w.program())) },
+		check: "configuration", result: doctor.Failed, says: []string{"plugins.player.sandbox.exec[0]: there is no "}, hint: "config check", serving: true,
+	},
+	"a token of a caller without a name": {
+		cause: func(_ *testing.T, w *world) { w.run("tokens", "new", "stranger").exits(0) },
+		check: "tokens", result: doctor.Warning, says: []string{"of the caller stranger", "does not name"}, hint: "tokens revoke", serving: true,
+	},
+	"an edited line of the audit log": {
+		cause: func(_ *testing.T, w *world) {
+			w.run("call", "play.echo").exits(0)
+			w.run("call", "play.echo").exits(0)
+			log := w.state + "/toolhost/audit.jsonl"
+			text := require.Must(os.ReadFile(log))(w.t)
+			require.NoError(w.t, os.WriteFile(log, bytes.Replace(text, []byte("play.echo"), []byte("play.fail"), 1), 0o600))
+		},
+		check: "audit log", result: doctor.Failed, says: []string{"it is not as it was written"}, hint: "toolhost audit verify", serving: true,
+	},
+	"damaged counts of rates": {
+		cause: func(t *testing.T, w *world) { put(t, w.toolhostState(), "rates.json", "{") },
+		check: "state", result: doctor.Warning, says: []string{"rates.json is damaged"}, hint: "remove it", serving: true,
+	},
+	"a prohibition of a tool that does not exist": {
+		cause: func(_ *testing.T, w *world) {
+			w.run("tools").exits(0) // what it has is remembered
+			w.configure("tools: {play.fial: {disable: true}}")
+		},
+		check: "configuration", result: doctor.Failed, says: []string{"there is no tool play.fial", "did you mean play.fail"}, hint: "correct it",
+	},
+	"a pattern of a caller that matches no tool": {
+		cause: func(_ *testing.T, w *world) {
+			w.run("tools").exits(0)
+			w.configure("callers: {cli: {tools: {deny: [play.fial]}}}")
+		},
+		check: "configuration", result: doctor.Failed, says: []string{"no tool matches play.fial"}, hint: "correct it",
+	},
+	"a queue without a daemon": {
+		cause: func(_ *testing.T, w *world) { w.configure("approvals: {ask: [queue]}") },
+		check: "configuration", result: doctor.Warning, says: []string{"none is running"}, hint: "serve --detach",
+	},
+	"a daemon whose plugin was not upgraded": {
+		cause: func(_ *testing.T, w *world) {
+			w.serve()
+			w.put("quitter", "player")
+			w.until("it was tried", func() bool { return w.known("player").Upgrade != "" })
+		},
+		check: "daemon", result: doctor.Failed, says: []string{"plugin player was not upgraded", "exit status 3"}, hint: "toolhost plugins show player",
+	},
 	"a daemon with another root": {
 		cause: func(t *testing.T, w *world) { w.serve("--root", t.TempDir()) },
 		check: "daemon", result: doctor.Warning, says: []string{"do not use it: its root is "}, hint: "--root",
@@ -207,9 +290,12 @@ func TestDoctor(t *testing.T) {
 			if c.cause != nil {
 				c.cause(t, w)
 			}
+			if c.after != nil {
+				c.after(t, w)
+			}
 			var d diagnosis
 			args := []string{"doctor", "--json"}
-			if c.args == nil {
+			if args = append(args, c.args...); c.args == nil {
 				args = append(args, "--plugin-dir", w.plugins)
 			}
 			o := w.sick(t, c.script, args...).json(&d)
@@ -230,6 +316,37 @@ func TestDoctor(t *testing.T) {
 				return
 			}
 			t.Errorf("doctor does not find it: %s%s", o.stdout, o.stderr)
+		})
+	}
+}
+
+// While a daemon runs, status finds what doctor finds: a failure is a problem, and the daemon not well.
+func TestStatusFindsTheSame(t *testing.T) {
+	t.Parallel()
+	for name, c := range ills {
+		if !c.serving {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, "player")
+			if c.after == nil {
+				w.serve()
+				c.cause(t, w)
+			} else {
+				c.cause(t, w)
+				w.serve()
+				c.after(t, w)
+			}
+			var s daemonStatus
+			list, status := &s.Problems, 1
+			if c.result == doctor.Warning {
+				list, status = &s.Warnings, 0
+			}
+			w.run("status", "--json").exits(status).json(&s)
+			if !slices.ContainsFunc(*list, func(p string) bool { return containsAll(p, c.says) }) {
+				t.Errorf("status does not find it: %+v", s)
+			}
 		})
 	}
 }
@@ -355,4 +472,30 @@ func containsAll(text string, parts []string) bool {
 		}
 	}
 	return true
+}
+
+// toolhostState returns the directory for state, which exists.
+func (w *world) toolhostState() string {
+	w.t.Helper()
+	dir := filepath.Join(w.state, "toolhost")
+	require.NoError(w.t, os.MkdirAll(dir, 0o700))
+	return dir
+}
+
+// program returns the path of a program that exists from the first time on.
+func (w *world) program() string {
+	w.t.Helper()
+	path := filepath.Join(w.state, "program")
+	if _, err := os.Stat(path); err != nil {
+		put(w.t, w.state, "program", "#!/bin/sh\n")
+	}
+	return path
+}
+
+// taken returns an address that another program has.
+func taken(t *testing.T) string {
+	t.Helper()
+	ln := require.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	t.Cleanup(func() { _ = ln.Close() })
+	return ln.Addr().String()
 }

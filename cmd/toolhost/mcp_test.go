@@ -54,7 +54,7 @@ func TestMCPServers(t *testing.T) {
 		"gone": map[string]any{"command": "no-such-program"}, "dies": mcpServer("-die", "echo"), "player": mcpServer("echo"),
 	})
 	list := w.run("plugins", "--kind", "mcp", "--json", config).says(
-		"the MCP server broken cannot be used: the entry is not an object", "NOT_SET is not set", "mend "+filepath.Join(w.root, "mcp.json")+":1",
+		"plugin broken did not start: the MCP server at "+filepath.Join(w.root, "mcp.json")+":1", "cannot be used: the entry is not an object", "NOT_SET is not set",
 		"plugin dies did not start", "no license", "plugin gone did not start", "the MCP server player (", "a plugin has its name",
 	)
 	var all pluginList

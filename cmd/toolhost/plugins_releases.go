@@ -44,7 +44,7 @@ func (i *install) outdated(ctx context.Context, plugins []installed.Plugin) erro
 		all: all, none: "toolhost has installed no plugins", columns: "NAME|INSTALLED|NEWEST|FROM", row: func(r release) []string {
 			newest := output.OrDash(r.Newest)
 			if r.Error != "" {
-				newest = "not known: " + output.FirstLine(r.Error)
+				newest = "unknown" // the error says why
 			}
 			return []string{r.Plugin, r.Version, sanitize.Line(newest, 200), sanitize.Line(r.Source, 0)}
 		},

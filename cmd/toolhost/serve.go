@@ -18,33 +18,33 @@ import (
 
 const aboutServe = `Run the plugins as a daemon, until it is told to end.
 
-Other commands use a daemon that runs with the same root and plugin directories; with
---no-daemon they work on their own. They say so once on a terminal, each time with
---log-level info, and whenever they do not use a daemon that runs. They find it by its socket, which only
-its user can open. There is one daemon to a socket.
+Commands with the same root and plugin directories use it, by its socket, which only its user
+can open; with --no-daemon they work on their own. They say so once on a terminal, and whenever
+they do not use a daemon that runs.
 
---grant lists the capabilities callers may request with toolhost call --grant; --yes
-lets callers approve dangerous calls in advance. The caller cli in the configuration
-does the same. A dangerous call asks on the caller's terminal. The daemon records calls.
+--detach runs it in the background: the command ends when the daemon is ready, and prints its
+pid, its socket and the file of its log, or fails with what the daemon said.
+
+--grant and --yes are what callers may say, too, as the caller cli of the configuration has it.
+A dangerous call asks on the caller's terminal.
 
 The daemon follows the plugin directories: it serves a binary that is copied in, upgrades
-one that is replaced without losing a call, and withdraws one that is removed. It stops a
-plugin that is not used for 10 minutes (idle_time); the next call starts the plugin.
+one that is replaced without losing a call, and withdraws one that is removed. A plugin that
+is not used for 10 minutes (idle_time) is stopped until its next call.
 
 SIGHUP, toolhost reload and a change of the configuration file make the daemon read that
 file and the plugin directories again. The new configuration is applied as a whole; if any
 part is invalid, nothing changes and the log says why. Changes inside the workspace
-(--root), where tools may have made them, wait for you: the configuration file for toolhost
-reload or toolhost trust, a plugin for toolhost reload or toolhost plugins enable.
+(--root), where tools may have made them, wait for toolhost reload, toolhost trust or toolhost
+plugins enable.
 
-The daemon serves numbers for Prometheus (/metrics) and profiles (/debug/pprof/) on its
-socket; with metrics.address in the configuration also on a loopback address, which every user of
-this machine can read. The log has a line for each crash, backoff, quarantine and upgrade, and
-for each plugin that comes or goes; with --json it is JSON.
+Its socket, and metrics.address if the configuration names one, have numbers for Prometheus
+(/metrics) and profiles (/debug/pprof/). The log has a line for each crash, backoff, quarantine
+and upgrade, and for each plugin that comes or goes; with --json it is JSON.
 
-SIGTERM, toolhost stop and an interrupt end the daemon: it takes no more calls, waits at most --drain for
-those in progress, and exits with status 0; a second signal ends it at once. When the
-daemon is ready it says so on standard error, and to systemd (Type=notify).
+SIGTERM, toolhost stop and an interrupt end the daemon: it takes no more calls, waits at most
+--drain for those in progress, and exits with status 0; a second signal ends it at once. When
+it is ready it says so on standard error, and to systemd (Type=notify).
 
 --mcp stdio serves one MCP client on standard input and output, for the configuration of
 Claude Code, Cursor, VS Code and others, until the client leaves. With a daemon of the same
@@ -61,13 +61,9 @@ makes one of the caller NAME. An address of other machines needs a certificate (
 alone, with the same checks, grants, approval and record as those of any plugin.
 
 --nats URL joins the fleet of the hosts that meet on a NATS server; --nats embedded runs a server
-in the daemon, on port 4222 of 127.0.0.1, for hosts on this machine. By default nothing is shared
-and nothing is mounted: nats.share and nats.mount in the configuration name tools, or patterns such
-as gpu.*. If no server is reached, the daemon serves its own tools and
-goes on trying. See toolhost fleet.
-
-MCP clients get what the configuration gives their caller, and what --grant and --yes say: they
-cannot ask for more.`
+in the daemon, on port 4222 of 127.0.0.1, for hosts on this machine. Nothing is shared or mounted
+but what nats.share and nats.mount in the configuration name. If no server is reached, the daemon
+serves its own tools and goes on trying. See toolhost fleet.`
 
 // The values of --mcp.
 const (
@@ -88,6 +84,7 @@ func newServeCommand(s *session.Session) *cobra.Command {
 	var o daemon.Options
 	var grants []string
 	var mcp string
+	var detach bool
 	var f fleetFlags
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -123,9 +120,14 @@ func newServeCommand(s *session.Session) *cobra.Command {
 			case mcp == mcpStdio && (!isCallerName(o.Caller) || o.Caller == setup.CLI):
 				return exit.Usage(fmt.Sprintf("--caller %q is not a name for an MCP client", o.Caller),
 					"use 1 to 64 letters, digits, _, . and -, and not "+setup.CLI)
+			case mcp == mcpStdio && detach:
+				return exit.Usage("--detach has no effect with --mcp stdio", "the client starts and ends it")
 			case mcp == mcpStdio:
 				remedy.Say(remediesWithoutSocket())
 				return daemon.ServeStdio(cmd.Context(), s, o)
+			}
+			if detach {
+				return serveDetached(cmd.Context(), s)
 			}
 			o.HTTP, o.Caller = mcp == mcpHTTP, ""
 			return daemon.Serve(cmd.Context(), s, o)
@@ -134,6 +136,7 @@ func newServeCommand(s *session.Session) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringSliceVar(&grants, "grant", nil, "`CAPABILITY` that callers may request, such as fs:read; may be repeated")
 	flags.BoolVar(&o.Yes, "yes", false, "let callers run dangerous tools with --yes")
+	flags.BoolVar(&detach, "detach", false, "run in the background, and return when it is ready")
 	flags.DurationVar(&o.Drain, "drain", daemon.DefaultDrain, "at the end, wait this `DURATION` for calls in progress")
 	flags.StringVar(&mcp, "mcp", "", "serve MCP clients, this `WAY`: "+strings.Join(mcpWays, " or "))
 	flags.StringVar(&o.Listen, "listen", "", "with --mcp http, listen on this `ADDRESS` (default mcp.listen in the configuration, else 127.0.0.1:7411)")

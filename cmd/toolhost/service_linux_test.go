@@ -2,7 +2,9 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -45,7 +47,8 @@ func TestServiceWithoutHome(t *testing.T) {
 func TestServiceUnit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	f := require.Must(os.Open("../../packaging/systemd/toolhost.service"))(t)
+	const unit = "../../packaging/systemd/toolhost.service"
+	f := require.Must(os.Open(unit))(t)
 	defer func() { _ = f.Close() }()
 	has := map[string]string{}
 	for in := bufio.NewScanner(f); in.Scan(); {
@@ -53,14 +56,25 @@ func TestServiceUnit(t *testing.T) {
 			has[key] = value
 		}
 	}
-	for key, want := range map[string]string{"Type": "notify-reload", "KillMode": "mixed", "NoNewPrivileges": "yes", "ProtectSystem": "strict"} {
+	for key, want := range map[string]string{"Type": "notify", "RuntimeDirectory": "toolhost", "KillMode": "mixed", "NoNewPrivileges": "yes", "ProtectSystem": "strict"} {
 		equal(t, key, has[key], want)
 	}
-	words := strings.Fields(has["ExecStart"])
-	if len(words) < 2 || words[0] != "/usr/local/bin/toolhost" {
-		t.Fatalf("ExecStart is %q", words)
+	for _, key := range []string{"ExecStart", "ExecReload"} {
+		words := strings.Fields(has[key])
+		if len(words) < 2 || words[0] != "/usr/local/bin/toolhost" {
+			t.Fatalf("%s is %q", key, words)
+		}
+		w.bare(append(words[1:], "--help")...).exits(0) // every flag exists
 	}
-	w.bare(append(words[1:], "--help")...).exits(0) // every flag exists
+	if analyze, err := exec.LookPath("systemd-analyze"); err == nil {
+		text := require.Must(os.ReadFile(unit))(t)
+		here := filepath.Join(t.TempDir(), "toolhost.service")
+		require.NoError(t, os.WriteFile(here, bytes.ReplaceAll(text, []byte("/usr/local/bin"), []byte(built.dir)), 0o600))
+		out, err := exec.CommandContext(t.Context(), analyze, "verify", "--man=no", here).CombinedOutput()
+		if err != nil || bytes.Contains(out, []byte("toolhost.service")) {
+			t.Errorf("systemd-analyze: %v\n%s", err, out)
+		}
+	}
 	for _, wrong := range []string{"RestrictNamespaces", "MemoryDenyWriteExecute"} {
 		if _, ok := has[wrong]; ok {
 			t.Errorf("%s breaks plugins", wrong)

@@ -101,9 +101,6 @@ func moduleEnv(t *testing.T, repository string) []string {
 	return modules.env
 }
 
-// inBackground finds a command that begins a daemon, which the commands after it use once it is ready.
-var inBackground = regexp.MustCompile(`(?m)^toolhost serve.*&(?: +#.*)?$`)
-
 // page runs the blocks of a document.
 type page struct {
 	t                *testing.T
@@ -142,7 +139,7 @@ func (p *page) block(i int, b snippets.Block) {
 	switch b.Language {
 	case "sh":
 		fmt.Fprintf(&p.script, "printf '\\n\\036%d\\n'\n", i)
-		commands := inBackground.ReplaceAllString(b.Text, "$0\nuntil toolhost status >/dev/null 2>&1 || [ $? -eq 1 ]; do sleep 0.1; done")
+		commands := b.Text
 		if b.Fails {
 			fmt.Fprintf(&p.script, "set +e\n%sstatus=$?; set -e; [ $status -ne 0 ] || { echo 'the last command does not fail'; exit 90; }\n", commands)
 		} else {

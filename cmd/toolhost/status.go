@@ -11,49 +11,87 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/doctor"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 const aboutStatus = `Show how the daemon is, for people and monitors. The exit status is 0 if it is well, 1 if
 something is wrong with it or needs you, and 6 if there is none or it does not answer.
 
 What is wrong is listed: plugins that are degraded, refused, in backoff or quarantined,
-upgrades that failed, changes that wait for you, callers that are refused for too many calls,
-directories that cannot be followed, and a configuration that could not be reloaded. A plugin
-that you disabled is not wrong.
+upgrades that failed, what waits for you, callers that are refused for too many calls, a
+configuration that could not be reloaded, and, if the command has the daemon's settings, what
+doctor finds of its files. A plugin that you disabled is not wrong.
 
-The daemon is the one on the socket (--socket), whatever its root.`
+The daemon is the one on the socket (--socket), whatever its root. --wait waits for one that is
+about to be ready.`
 
 func newStatusCommand(s *session.Session) *cobra.Command {
-	return &cobra.Command{
-		Example: "  toolhost status --json",
+	var wait time.Duration
+	cmd := &cobra.Command{
+		Example: "  toolhost status --json\n  toolhost status --wait 10s",
 		Use:     "status",
 		Short:   "Show whether the daemon is well",
 		Long:    aboutStatus,
 		Args:    noArguments,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return showStatus(cmd.Context(), s) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return showStatus(cmd.Context(), s, wait) },
 	}
+	cmd.Flags().DurationVar(&wait, "wait", 0, "wait this `DURATION` for a daemon")
+	return cmd
 }
 
 // daemonStatus is the output of status --json.
 type daemonStatus struct {
 	Healthy bool `json:"healthy"`
-	// Problems say what is wrong, a line each.
+	// Problems say what is wrong, a line each; Warnings what will be, or is weak.
 	Problems []string `json:"problems"`
+	Warnings []string `json:"warnings,omitempty"`
 	control.State
 }
 
-func showStatus(ctx context.Context, s *session.Session) error {
-	c, err := dialDaemon(ctx, s, false)
+// waitPace is how often a daemon is looked for: a socket that does not exist has no events.
+const waitPace = 50 * time.Millisecond
+
+// awaitDaemon connects to the daemon, for which it waits so long.
+func awaitDaemon(ctx context.Context, s *session.Session, wait time.Duration) (*control.Client, error) {
+	tick, over := time.NewTicker(waitPace), time.After(wait)
+	defer tick.Stop()
+	for {
+		c, err := dialDaemon(ctx, s, false)
+		if err == nil || wait <= 0 || tool.CodeOf(err) == tool.CodePermissionDenied {
+			return c, err
+		}
+		select {
+		case <-tick.C:
+		case <-over:
+			return nil, fmt.Errorf("after %v: %w", wait, err)
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
+}
+
+func showStatus(ctx context.Context, s *session.Session, wait time.Duration) error {
+	c, err := awaitDaemon(ctx, s, wait)
 	if err != nil {
 		return exit.With(exit.Unavailable, err)
 	}
 	state := c.State()
 	out := daemonStatus{Problems: problemsOf(state), State: state}
+	for _, f := range doctor.OfDaemon(ctx, s, state) {
+		text := sanitize.Line(f.Check+": "+f.Message, 0)
+		switch f.Result {
+		case doctor.Failed:
+			out.Problems = append(out.Problems, text)
+		case doctor.Warning:
+			out.Warnings = append(out.Warnings, text)
+		}
+	}
 	out.Healthy = len(out.Problems) == 0
 	if !out.Healthy {
 		err = exit.With(exit.Failed, fmt.Errorf("the daemon (pid %d) is not well", state.PID))
@@ -80,6 +118,9 @@ func problemsOf(d control.State) []string {
 	}
 	for _, r := range d.Refused {
 		add("the caller %s is refused: %d times, the last at %s: %s", r.Caller, r.Calls, r.Last.Format(time.TimeOnly), r.Reason)
+	}
+	if n := d.Approvals; n > 0 {
+		add("questions wait for your answer: %d, see toolhost approvals", n)
 	}
 	told := map[string]bool{}
 	for _, p := range d.Plugins {
@@ -109,14 +150,6 @@ func problemsOf(d control.State) []string {
 	return out
 }
 
-// waitingText says how many questions wait; empty: none.
-func waitingText(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%d wait for your answer: toolhost approvals", n)
-}
-
 func (d daemonStatus) print(w *output.Writer) {
 	states := map[string]int{}
 	for _, p := range d.Plugins {
@@ -137,6 +170,7 @@ func (d daemonStatus) print(w *output.Writer) {
 		{Name: "daemon", Value: health},
 		{Name: "pid", Value: fmt.Sprint(d.PID)},
 		{Name: "version", Value: d.Version},
+		{Name: "revision", Value: d.Revision},
 		{Name: "since", Value: d.Since.Format(time.RFC3339)},
 		{Name: "root", Value: d.Identity.Root},
 		{Name: "configuration", Value: output.OrDash(d.Identity.Config)},
@@ -144,10 +178,12 @@ func (d daemonStatus) print(w *output.Writer) {
 		{Name: "plugins", Value: output.OrDash(strings.Join(plugins, ", "))},
 		{Name: "tools", Value: fmt.Sprint(d.Tools)},
 		{Name: "calls", Value: fmt.Sprint(d.Calls)},
-		{Name: "approvals", Value: waitingText(d.Approvals)},
 		{Name: "fleet", Value: fleetText(d.Fleet)},
 	})
 	for _, p := range d.Problems {
 		w.Printf("problem: %s\n", p)
+	}
+	for _, p := range d.Warnings {
+		w.Printf("warning: %s\n", p)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 const aboutStop = `End the daemon, as SIGTERM does, and wait until it has ended: it takes no more calls and
@@ -63,6 +64,10 @@ func dialDaemon(ctx context.Context, s *session.Session, foreign bool) (*control
 	c, err := control.Dial(ctx, path, foreign)
 	if errors.Is(err, control.ErrNoDaemon) {
 		return nil, s.NoDaemon("")
+	}
+	if name, named := setup.Named(s.Settings().Config, os.Geteuid()); named && tool.CodeOf(err) == tool.CodePermissionDenied {
+		err = tool.Errorf(tool.CodePermissionDenied, "this user is the caller %s of the daemon, and may call its tools only", name).
+			Try("have the user who runs the daemon do it")
 	}
 	return c, err
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/fleet"
+	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
 )
@@ -89,7 +91,7 @@ func (c *toolsCommand) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	return c.s.Use(ctx, needs, func(b *control.Client) error {
+	return c.s.Use(ctx, needs, func(b *control.Client) (err error) {
 		tools, err := b.Tools(ctx, c.filter)
 		if err != nil {
 			return err
@@ -106,6 +108,7 @@ func (c *toolsCommand) run(ctx context.Context) (err error) {
 		} else if len(tools) == 0 {
 			c.s.Err.Printf("no tool matches (%d are registered)\n", b.State().Tools)
 		}
+		defer func() { err = errors.Join(err, noneUsable(b)) }()
 		if c.provider != "" {
 			format, err := parseFormat(c.provider)
 			if err != nil {
@@ -115,6 +118,15 @@ func (c *toolsCommand) run(ctx context.Context) (err error) {
 		}
 		return listTools(c.s, tools, mounted)
 	})
+}
+
+// noneUsable returns an error if there are plugins and none of them can be used; else nil.
+func noneUsable(b *control.Client) error {
+	refused := func(p plugin.Status) bool { return p.State == plugin.Refused }
+	if s := b.State(); s.Tools > 0 || !slices.ContainsFunc(s.Plugins, refused) {
+		return nil
+	}
+	return tool.Errorf(tool.CodeUnavailable, "there are no tools, as no plugin can be used").Try("see toolhost plugins, and toolhost doctor")
 }
 
 // mountedTools returns the tools of a daemon's fleet. Without a fleet there are none, or, if they are asked

@@ -2,10 +2,10 @@ package main
 
 import (
 	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/internal/wire"
@@ -18,8 +18,7 @@ type build struct {
 	Go       string `json:"go"`
 	OS       string `json:"os"`
 	Arch     string `json:"arch"`
-	Revision string `json:"revision,omitempty"`
-	Modified bool   `json:"modified,omitempty"` // there are changes on top of the revision
+	Revision string `json:"revision,omitempty"` // with + if there are changes on top of it
 }
 
 func newVersionCommand(s *session.Session) *cobra.Command {
@@ -36,27 +35,14 @@ func printVersion(s *session.Session) error {
 	}
 	s.Out.Printf("toolhost %s (plugin protocol %d, %s, %s/%s)\n", b.Version, b.Protocol, b.Go, b.OS, b.Arch)
 	if b.Revision != "" {
-		s.Out.Printf("revision %s%s\n", b.Revision, map[bool]string{true: ", with changes"}[b.Modified])
+		s.Out.Printf("revision %s\n", b.Revision)
 	}
 	return nil
 }
 
 func thisBuild() build {
-	b := build{
+	return build{
 		Version: host.Version, Protocol: wire.ProtocolVersion,
-		Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH,
+		Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, Revision: control.Revision(),
 	}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return b
-	}
-	for _, setting := range info.Settings {
-		switch setting.Key {
-		case "vcs.revision":
-			b.Revision = setting.Value
-		case "vcs.modified":
-			b.Modified = setting.Value == "true"
-		}
-	}
-	return b
 }

@@ -34,6 +34,8 @@ type Report struct {
 	// Torn are pieces of lines that a crash left, up to the break. They are not breaks, but
 	// what was to stand there was never written.
 	Torn []Break `json:"torn,omitempty"`
+
+	headKnown bool // lines that were cut off at the end would show
 }
 
 // Mark is a line of a log.
@@ -78,6 +80,9 @@ func (r *Report) String() string {
 	}
 	if r.Unended > 0 {
 		fmt.Fprintf(&b, "  %s began and did not end: %s\n", count(r.Unended, "call"), remedy.AuditUnended)
+	}
+	if r.headKnown {
+		return strings.TrimSuffix(b.String(), "\n")
 	}
 	b.WriteString("  lines that were cut off at the end can leave no trace: keep the newest hash in another place, " +
 		"and " + remedy.AuditExpect.String())

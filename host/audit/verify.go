@@ -49,7 +49,7 @@ func walkChain(ctx context.Context, path string, accepted map[uint64]bool, known
 	}
 	defer s.close()
 	v := verifier{
-		report: Report{Path: s.path, Files: len(s.parts)}, snapshot: s,
+		report: Report{Path: s.path, Files: len(s.parts), headKnown: len(known) > 0}, snapshot: s,
 		known: known, accepted: accepted, found: map[string]bool{}, open: map[string]bool{},
 	}
 	err = s.each(ctx, new(position), func(p *part, l *line) bool {

@@ -186,7 +186,7 @@ func (l *Lock) addElsewhere(name, at string, f foreign) {
 //
 // Those of [Parse] and of [trusted.Read]: a missing file is [fs.ErrNotExist] and has the
 // code not_found, a file that others may write permission_denied, a file of more than
-// [MaxSize] resource_exhausted, one that cannot be read unavailable.
+// [MaxSize] resource_exhausted, one that cannot be read or parsed unavailable.
 func Read(path string) (*Lock, error) {
 	l, _, err := ReadSum(path)
 	return l, err
@@ -199,7 +199,9 @@ func ReadSum(path string) (l *Lock, sha256 string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	l, err = Parse(path, content)
+	if l, err = Parse(path, content); err != nil { // the host is well, so it is not internal
+		err = tool.Errorf(tool.CodeUnavailable, "%w", err)
+	}
 	return l, trust.Sum(content), err
 }
 

@@ -33,3 +33,13 @@ func TestReadRefuses(t *testing.T) {
 		}
 	}
 }
+
+// A damaged lock is not on record as a fault of the host.
+func TestCodeOfADamagedLock(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "toolhost.lock")
+	require.NoError(t, os.WriteFile(path, []byte("{"), 0o600))
+	if _, err := Read(path); tool.CodeOf(err) != tool.CodeUnavailable {
+		t.Errorf("the code of %v is %s", err, tool.CodeOf(err))
+	}
+}

@@ -185,6 +185,7 @@ func (in *instance) addTo(out *plugin.Status, idleTimeout time.Duration) {
 		}
 	case in.idle.expired.Load():
 		out.Reason = fmt.Sprintf("stopped, as it was not used for %v", idleTimeout)
+	case in.end.reason == "exit status 0": // as it should, once it had nothing to do
 	default:
 		out.Reason = "the last run ended: " + in.end.reason
 	}

@@ -138,7 +138,7 @@ var kinds = map[string]Kind{
 	"need":   {Title: "a path, a host with a port, a program, or a word", MinLength: 1, MaxLength: 4096},
 
 	// Of MCP.
-	"loopback": {Title: "an address is a loopback address with a port", Pattern: `^(` + loopback + `):[0-9]{1,5}$`},
+	"loopback": {Title: "a loopback address with a port such as 127.0.0.1:9464", Pattern: `^(` + loopback + `):[0-9]{1,5}$`},
 	"address": {
 		Title:   "an address with a port, such as 127.0.0.1:7411 or :7411",
 		Pattern: `^([A-Za-z0-9.-]{0,253}|\[[0-9A-Fa-f:.]{2,45}\]):[0-9]{1,5}$`,

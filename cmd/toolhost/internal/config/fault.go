@@ -95,6 +95,7 @@ func short(s *setting.Setting) string {
 	}
 	what, _, _ := strings.Cut(s.Title, " such as")
 	what, _, _ = strings.Cut(what, ", ")
+	what, _, _ = strings.Cut(what, ": ")
 	return what
 }
 

@@ -179,6 +179,9 @@ func (g *grower) growList(n *node, v *ast.SequenceNode, level int) *node {
 		n.items = append(n.items, child)
 		n.size += child.size
 	}
+	if len(n.items) == 0 && len(v.Values) > 0 {
+		return nil // what is wrong with its items is said
+	}
 	return n
 }
 

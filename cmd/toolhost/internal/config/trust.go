@@ -11,6 +11,9 @@ import (
 func (r *reader) checkTrust(t Trust) {
 	const key = "trust.publishers"
 	for _, name := range slices.Sorted(maps.Keys(t.Publishers)) {
+		if slices.Contains(t.Publishers[name].Keys, "") {
+			continue // that one is not a key is said
+		}
 		if err := (pluginpackage.Publishers{name: t.Publishers[name]}).Validate(); err != nil {
 			r.at(below(key, name), "", "%s", err.Error())
 		}

@@ -7,10 +7,13 @@ import (
 	"time"
 )
 
+// RevisionOf is what [Revision] returns for a build.
+var RevisionOf = revisionOf
+
 // Patient has a server wait for clients longer than a test takes, so that one that does not have to wait
 // is told from one that does without a clock.
 func (s *Server) Patient() {
-	s.http.ReadHeaderTimeout, s.http.IdleTimeout, s.endTimeout = time.Hour, time.Hour, time.Hour
+	s.http.ReadHeaderTimeout, s.endTimeout = time.Hour, time.Hour
 	h := s.http.Handler
 	s.http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.ServeHTTP(unbounded{w}, r) })
 }

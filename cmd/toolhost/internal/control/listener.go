@@ -1,6 +1,7 @@
 package control
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"sync"
@@ -11,30 +12,36 @@ import (
 // connection on whose client the daemon waits, so that clients that do not speak, do not finish
 // or do not read cannot keep others out.
 type listener struct {
-	net.Listener
-	most    int            // connections at a time
-	ofPeer  int            // of one process
-	admits  func(int) bool // users
-	refused func(error)    // called for connections that are not accepted
+	net.Listener                // replaced under mu
+	most         int            // connections at a time
+	ofPeer       int            // of one process
+	admits       func(int) bool // users
+	refused      func(error)    // called for connections that are not accepted
 
 	mu     sync.Mutex
 	open   map[*connection]bool
 	change chan struct{} // has a token after a connection was closed
 	once   sync.Once
 	closed chan struct{}
+	next   chan renewal // what takes the place of a socket that was removed
 }
 
 func newListener(ln net.Listener, most int, admits func(uid int) bool, refused func(error)) *listener {
 	return &listener{
 		Listener: ln, most: most, ofPeer: most * 3 / 4, admits: admits, refused: refused,
-		open: map[*connection]bool{}, change: make(chan struct{}, 1), closed: make(chan struct{}),
+		open: map[*connection]bool{}, change: make(chan struct{}, 1), closed: make(chan struct{}), next: make(chan renewal),
 	}
 }
 
 // Accept implements [net.Listener].
 func (l *listener) Accept() (net.Conn, error) {
 	for {
-		conn, err := l.Listener.Accept()
+		conn, err := l.current().Accept()
+		if errors.Is(err, net.ErrClosed) {
+			if err = l.renewed(); err == nil {
+				continue
+			}
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -140,5 +147,5 @@ func (l *listener) room(c *connection) (in bool, victim *connection, wait time.D
 // Close implements [net.Listener], and ends an Accept that waits for room.
 func (l *listener) Close() error {
 	l.once.Do(func() { close(l.closed) })
-	return l.Listener.Close()
+	return l.current().Close()
 }

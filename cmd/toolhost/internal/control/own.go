@@ -22,7 +22,7 @@ type Own struct {
 func (o *Own) State() State {
 	load, status := o.Host.Admission(), o.Host.Status()
 	return State{
-		Version: host.Version, PID: os.Getpid(), Calls: load.Calls, Refused: load.Refused, Tools: o.Host.Len(),
+		Version: host.Version, Revision: Revision(), PID: os.Getpid(), Calls: load.Calls, Refused: load.Refused, Tools: o.Host.Len(),
 		Plugins: o.Host.Plugins(), Skipped: status.Skipped, Leaving: status.Draining,
 	}
 }

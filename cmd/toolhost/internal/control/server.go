@@ -38,7 +38,6 @@ const (
 	maxHeader      = 64 << 10
 	headerTimeout  = 5 * time.Second
 	bodyTimeout    = 30 * time.Second
-	idleTimeout    = 5 * time.Second
 	endTimeout     = 2 * time.Second
 	connectTimeout = 15 * time.Second // for the first answer, also on a machine with much to do
 	maxRequest     = MaxArguments + 1<<20
@@ -121,9 +120,12 @@ func NewServer(s Daemon, log hclog.Logger) *Server {
 	out.mux.HandleFunc("GET /debug/pprof/", numbers)
 	out.http = http.Server{
 		Handler: out, ConnContext: withConnection, ConnState: out.connectionChanged,
-		ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		ReadHeaderTimeout: headerTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Warn}),
 	}
+	// A client that sends a request on a connection while it is closed for having been idle gets an end in place
+	// of an answer, and cannot know whether its call ran. A connection of a socket costs less than that.
+	out.http.SetKeepAlivesEnabled(false)
 	return out
 }
 

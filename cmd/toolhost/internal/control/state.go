@@ -13,7 +13,9 @@ import (
 // State is a daemon at one moment.
 type State struct {
 	Version string `json:"version"`
-	PID     int    `json:"pid"`
+	// Revision is that of the program's source; empty: it is not known.
+	Revision string `json:"revision,omitempty"`
+	PID      int    `json:"pid"`
 	// Since is when the daemon began to serve.
 	Since    time.Time `json:"since"`
 	Identity Identity  `json:"identity"`

@@ -17,8 +17,9 @@ import (
 
 // Claim is the right to serve on a socket. It ends with the process, even if that is killed.
 type Claim struct {
-	path string
-	lock *os.File
+	path   string
+	lock   *os.File
+	socket fs.FileInfo // nil before [Claim.Listen]
 }
 
 // Take claims a socket for a daemon. It makes the directory of the socket, closed to other
@@ -40,7 +41,7 @@ func Take(path string, self Holder) (*Claim, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Claim{path, lock}
+	c := &Claim{path: path, lock: lock}
 	text, err := json.Marshal(self)
 	if err == nil {
 		err = errors.Join(lock.Truncate(0), writeAt(lock, append(text, '\n')))
@@ -147,6 +148,14 @@ func (c *Claim) Listen(most int, admits func(uid int) bool, refused func(error))
 	if err := c.clear(); err != nil {
 		return nil, err
 	}
+	ln, err := c.open()
+	if err != nil {
+		return nil, err
+	}
+	return newListener(ln, most, admits, refused), nil
+}
+
+func (c *Claim) open() (net.Listener, error) {
 	ln, err := net.Listen("unix", c.path)
 	if err != nil {
 		return nil, unavailable("the socket cannot be opened", err)
@@ -155,7 +164,10 @@ func (c *Claim) Listen(most int, admits func(uid int) bool, refused func(error))
 	if err := c.Share(false); err != nil {
 		return nil, errors.Join(err, ln.Close())
 	}
-	return newListener(ln, most, admits, refused), nil
+	if c.socket, err = os.Lstat(c.path); err != nil {
+		return nil, errors.Join(unavailable("the socket cannot be examined", err), ln.Close())
+	}
+	return ln, nil
 }
 
 // Share opens the socket to all users, so that those who are admitted can connect, or closes it

@@ -145,12 +145,18 @@ func (d *daemon) serve(ctx context.Context, claim *control.Claim, path string, f
 	d.server.Store(server)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(ln) }()
+	tasks.add(func(ctx context.Context) {
+		claim.Keep(ctx, ln, func() {
+			d.share()
+			d.log.Warn("the socket was removed, and made again", "path", path)
+		})
+	})
 	d.noteProtected()
 	h := d.Host
 	d.session.Say(fmt.Sprintf("ready: %d tools of %d plugins on %s (pid %d)", h.Len(), len(h.Plugins()), path, os.Getpid()))
+	front.say(d.session)
 	notify("READY=1")
 	tasks.add(func(ctx context.Context) { watchdog(ctx, func() { d.State() }) })
-	front.say(d.session)
 	if d.options.Serving != nil {
 		d.options.Serving(h)
 	}

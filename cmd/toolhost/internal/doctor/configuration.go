@@ -1,14 +1,21 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/paths"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/known"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 )
 
 // checkConfiguration reads the configuration file, and what it refers to.
@@ -36,8 +43,62 @@ func checkConfiguration(_ context.Context, p *patient) {
 	default:
 		p.ok(p.settings.Config.File)
 	}
-	if _, err := p.settings.Load(); err != nil {
+}
+
+// checkReferences looks for what the configuration refers to.
+func checkReferences(_ context.Context, p *patient) {
+	if _, err := p.settings.Load(); p.invalid == nil && err != nil {
 		p.error(err, "see toolhost config check")
+	}
+}
+
+// checkNames looks for names that are those of no plugin and no tool, as far as these are remembered: no
+// plugin is started. A daemon that runs says it itself.
+func checkNames(_ context.Context, p *patient) {
+	c := p.settings.Config
+	book, err := known.OpenOwn()
+	if err != nil || p.invalid != nil || p.running != nil || c.File == "" {
+		return // a book that cannot be read is a finding of the state
+	}
+	var plugins []plugin.Status
+	seen := map[string]string{}
+	for _, dir := range p.settings.Dirs.Watched() {
+		all, _, _ := pluginrun.Discover(dir) // an error is a finding of the directory
+		for _, one := range all {
+			names := book.Of(known.At(one.Path, one.Name)).Names
+			for _, name := range names {
+				seen[name] = cmp.Or(c.Tools[name].Name, name)
+			}
+			plugins = append(plugins, plugin.Status{Name: one.Name, State: plugin.Idle, Tools: len(names)})
+		}
+	}
+	if set, err := p.settings.Servers(); err == nil {
+		for _, s := range set.All {
+			plugins = append(plugins, plugin.Status{Name: s.Name, State: plugin.Idle})
+		}
+	}
+	for _, one := range session.Unmatched(c, plugins, maps.All(seen)) {
+		p.failed(one.String(), "correct it: what it says has no effect")
+	}
+}
+
+// checkApprovers looks for questions that no one would be asked, as there is no daemon.
+func checkApprovers(_ context.Context, p *patient) {
+	if p.running != nil {
+		return
+	}
+	queued := func(ask []config.Asker) bool { return slices.Contains(ask, config.AskQueue) }
+	c := p.settings.Config
+	asks := queued(c.Approvals.Ask)
+	for _, one := range c.Callers {
+		asks = asks || queued(one.Ask)
+	}
+	for _, one := range c.Tools {
+		asks = asks || queued(one.Ask)
+	}
+	if asks {
+		p.warning("questions are to wait in a daemon's queue (ask: queue), and none is running, so such calls are refused",
+			"start one: toolhost serve --detach")
 	}
 }
 

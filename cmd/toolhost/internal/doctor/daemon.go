@@ -50,6 +50,9 @@ func checkDaemon(ctx context.Context, p *patient) {
 		for _, line := range pluginrun.LostLines(s.Name, s.Lost) {
 			p.warning(line, "see toolhost plugins show "+s.Name)
 		}
+		if s.Upgrade != "" {
+			p.failed(fmt.Sprintf("plugin %s was not upgraded, and runs on as it was: %s", s.Name, s.Upgrade), "see toolhost plugins show "+s.Name)
+		}
 		switch s.State {
 		case plugin.Refused, plugin.Backoff, plugin.Quarantined:
 			if !told[s.Name] {

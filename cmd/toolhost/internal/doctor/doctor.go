@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/internal/sanitize"
@@ -33,33 +34,47 @@ type Finding struct {
 	Hint string `json:"hint,omitempty"`
 }
 
-// checks are all checks, in the order in which they are shown: what commands read, what they
-// write, what the system gives them.
-var checks = []struct {
+// check is one look at the system.
+type check struct {
 	name string
 	run  func(context.Context, *patient)
-}{
-	{"configuration", checkConfiguration},
-	{"lock", checkLock},
-	{"plugin directories", checkDirectories},
-	{"plugin files", checkPrograms},
-	{"signatures", checkTrust},
-	{"MCP servers", checkServers},
-	{"noexec", checkMounts},
-	{"clock", checkClock},
-	{"state", checkState},
-	{"audit log", checkAudit},
-	{"cache", checkCache},
-	{"temporary files", checkTemporary},
-	{"socket", checkSocket},
-	{"disk space", checkSpace},
-	{"open files", checkDescriptors},
-	{"inotify", checkNotices},
-	{"/proc", checkProc},
-	{"protections", checkProtections},
-	{"sandbox", checkSandbox},
-	{"daemon", checkDaemon},
-	{"fleet", checkFleet},
+	// both: status makes it too, of a daemon that runs. It writes nothing.
+	both bool
+}
+
+// checks are all checks, in the order in which they are shown: what commands read, what they
+// write, what the system gives them.
+var checks = []check{
+	{"workspace", checkWorkspace, true},
+	{"configuration", checkConfiguration, false},
+	{"configuration", checkReferences, true},
+	{"configuration", checkNames, false},
+	{"configuration", checkApprovers, false},
+	{"lock", checkLock, false},
+	{"plugin directories", checkDirectories, false},
+	{"plugin files", checkPrograms, false},
+	{"signatures", checkTrust, false},
+	{"MCP servers", checkServers, false},
+	{"noexec", checkMounts, false},
+	{"clock", checkClock, false},
+	{"state", checkState, false},
+	{"state", checkRecords, true},
+	{"tokens", checkTokens, true},
+	{"certificate", checkCertificate, true},
+	{"addresses", checkAddresses, false},
+	{"audit log", checkAudit, false},
+	{"audit log", checkChain, true},
+	{"cache", checkCache, false},
+	{"temporary files", checkTemporary, false},
+	{"socket", checkSocket, false},
+	{"disk space", checkSpace, false},
+	{"open files", checkDescriptors, false},
+	{"inotify", checkNotices, false},
+	{"/proc", checkProc, false},
+	{"protections", checkProtections, false},
+	{"sandbox", checkSandbox, false},
+	{"daemon", checkDaemon, false},
+	{"fleet", checkFleet, false},
 }
 
 // patient is what is examined, and what was found so far.
@@ -68,6 +83,9 @@ type patient struct {
 	settings *session.Settings
 	invalid  error // why the configuration does not count
 	now      time.Time
+	root     string
+	running  *control.State // nil: none runs that this command could use
+	most     int64          // of the audit log, in bytes, is verified
 
 	check    string
 	findings []Finding
@@ -77,16 +95,41 @@ type patient struct {
 // file.
 func Examine(ctx context.Context, s *session.Session) []Finding {
 	s.Quiet = true // the checks say what is not trusted
-	p := &patient{session: s, invalid: s.Configure(true), now: time.Now()}
+	p := &patient{session: s, invalid: s.Configure(true), now: time.Now(), most: manyBytes}
 	p.settings = s.Settings()
-	for _, c := range checks {
-		p.check = c.name
-		c.run(ctx, p)
-		if !slices.ContainsFunc(p.findings, func(f Finding) bool { return f.Check == c.name }) {
-			p.ok("nothing wrong")
+	p.root = p.settings.Root
+	if path, err := p.settings.SocketPath(); err == nil && path != "" {
+		if c, err := control.Dial(ctx, path); err == nil {
+			state := c.State()
+			p.running = &state
 		}
 	}
+	for _, c := range checks {
+		p.run(ctx, c)
+	}
 	return p.findings
+}
+
+// OfDaemon returns what is wrong with the files that a daemon uses. Beyond its workspace, the first check,
+// these are known only if it goes by the settings of this command.
+func OfDaemon(ctx context.Context, s *session.Session, state control.State) []Finding {
+	p := &patient{session: s, settings: s.Settings(), now: time.Now(), root: state.Identity.Root, running: &state, most: fewBytes}
+	same := s.Unread() == nil && s.Unlike(state) == ""
+	for i, c := range checks {
+		if c.both && (i == 0 || same) {
+			p.run(ctx, c)
+		}
+	}
+	return slices.DeleteFunc(p.findings, func(f Finding) bool { return f.Result == OK })
+}
+
+// run runs a check. What it finds nothing wrong with is said once.
+func (p *patient) run(ctx context.Context, c check) {
+	p.check = c.name
+	c.run(ctx, p)
+	if !slices.ContainsFunc(p.findings, func(f Finding) bool { return f.Check == c.name }) {
+		p.ok("nothing wrong")
+	}
 }
 
 func (p *patient) add(r Result, message, hint string) {

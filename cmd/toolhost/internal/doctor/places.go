@@ -9,13 +9,10 @@ import (
 	"path/filepath"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
-	"github.com/toolhost/toolhost/cmd/toolhost/internal/pins"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
-	"github.com/toolhost/toolhost/cmd/toolhost/internal/toggle"
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/internal/safefile"
 	"github.com/toolhost/toolhost/internal/state"
-	"github.com/toolhost/toolhost/internal/trust"
 )
 
 // checkState examines the directory in which commands remember what the operator decides.
@@ -27,21 +24,6 @@ func checkState(_ context.Context, p *patient) {
 		return
 	}
 	p.checkWritable(dir, dir, "set XDG_STATE_HOME to a directory that this user may write to")
-	for _, read := range []func() error{
-		func() error { _, err := toggle.Read(); return err },
-		func() error { _, err := pins.ReadRecord(); return err },
-		func() error {
-			store, err := trust.Open()
-			if err == nil {
-				_, err = store.List()
-			}
-			return err
-		},
-	} {
-		if err := read(); err != nil {
-			p.error(err, "")
-		}
-	}
 }
 
 // auditPath returns the path of the log; empty: there is to be none.

@@ -35,6 +35,9 @@ type certificate struct {
 	said    string // the last problem
 }
 
+// CheckCertificate returns why a server could not use the files of a certificate.
+func CheckCertificate(files config.TLS) error { return (&certificate{files: files}).load() }
+
 // get returns the certificate, for a handshake.
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()

@@ -30,7 +30,7 @@ func get(t *testing.T, h http.Handler, path string, change func(*http.Request)) 
 
 func TestNumbers(t *testing.T) {
 	t.Parallel()
-	state := control.State{Version: "1", Since: time.Now(), Tools: 3, Plugins: []plugin.Status{
+	state := control.State{Version: "1", Revision: "abc+", Since: time.Now(), Tools: 3, Plugins: []plugin.Status{
 		{Name: "fs", State: plugin.Ready, Starts: 2, Crashes: 1, Waiting: 4}, {Name: "bad", State: plugin.Quarantined, Upgrade: "why", WantsMore: &plugin.WantsMore{}},
 	}}
 	state.Fleet = &control.FleetState{State: fleet.HostReady, Hosts: 3, Refused: 1, Tools: 7, Calls: 2}
@@ -50,6 +50,7 @@ func TestNumbers(t *testing.T) {
 		`toolhost_plugin_state{plugin="bad",state="quarantined"} 1`, `toolhost_plugin_starts_total{plugin="fs"} 2`,
 		`toolhost_plugin_crashes_total{plugin="fs"} 1`, `toolhost_plugin_calls_waiting{plugin="fs"} 4`,
 		`toolhost_plugin_upgrade_failed{plugin="bad"} 1`, `toolhost_plugin_wants_more{plugin="bad"} 1`, `toolhost_plugin_wants_more{plugin="fs"} 0`, "toolhost_calls_in_progress 5", "toolhost_approvals_waiting 6",
+		`toolhost_info{revision="abc+",version="1"} 1`,
 		"toolhost_fleet_reached 1", `toolhost_fleet_hosts{refused="false"} 3`, `toolhost_fleet_hosts{refused="true"} 1`,
 		"toolhost_fleet_tools 7", "toolhost_fleet_calls_in_progress 2", "go_goroutines ",
 	} {

@@ -31,7 +31,7 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	descInfo      = describe("info", "The version of the daemon.", "version")
+	descInfo      = describe("info", "The version of the daemon, and the revision of its source.", "version", "revision")
 	descSince     = describe("start_time_seconds", "When the daemon began to serve, in Unix time.")
 	descTools     = describe("tools", "Tools that can be called.")
 	descFaults    = describe("faults", "Faults of plugins, directories and the configuration, see toolhost status.")
@@ -77,7 +77,7 @@ func (c states) Collect(out chan<- prometheus.Metric) {
 	count := func(d *prometheus.Desc, value int, labels ...string) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(value), labels...)
 	}
-	gauge(descInfo, 1, now.Version)
+	gauge(descInfo, 1, now.Version, now.Revision)
 	gauge(descSince, float64(now.Since.UnixNano())/float64(time.Second))
 	gauge(descTools, float64(now.Tools))
 	gauge(descFaults, float64(len(now.Faults)))

@@ -239,6 +239,6 @@ func (unusable) Command() *plugin.Command { return nil }
 
 // Connect implements [plugin.Connector].
 func (u unusable) Connect(context.Context, io.ReadWriteCloser, plugin.Events) (plugin.Connection, error) {
-	return nil, tool.Errorf(tool.CodeUnavailable, "the MCP server %s cannot be used: %w", u.n.Name, u.n.Err).
-		Of("", u.n.Name).At(callstage.Start).Fix("mend " + u.n.From)
+	return nil, tool.Errorf(tool.CodeUnavailable, "the MCP server at %s cannot be used: %w", u.n.From, u.n.Err).
+		Of("", u.n.Name).At(callstage.Start)
 }

@@ -49,7 +49,7 @@ func (s *Session) WarnOf(faults []*tool.Error, plugins []plugin.Status, shown st
 	mayTell := func(owner string) bool { return shown == "" || owner != shown }
 	for _, fault := range faults {
 		if mayTell(fault.Plugin) && !IsLost(fault, plugins) && !s.unread.told(fault) {
-			s.Warn(fault)
+			s.Warn(oneLine(fault))
 		}
 	}
 	for _, p := range plugins {
@@ -62,6 +62,17 @@ func (s *Session) WarnOf(faults []*tool.Error, plugins []plugin.Status, shown st
 			s.Warn(tool.Errorf(tool.CodeAlreadyExists, "%s", line).Of("", p.Name))
 		}
 	}
+}
+
+// oneLine returns the fault of a plugin that does not run with its hint in the line of its message: each
+// command warns of it.
+func oneLine(fault *tool.Error) *tool.Error {
+	if fault.Plugin == "" || fault.Tool != "" || fault.Advice() == "" {
+		return fault
+	}
+	out := *fault
+	out.Message, out.Hint, out.OperatorHint = output.Message(fault)+" ("+fault.Advice()+")", "", ""
+	return &out
 }
 
 // IsLost reports whether a fault is about a tool whose name another has, which the status of

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -13,23 +14,27 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Unmatched returns the names and patterns of a file that are those of no plugin and no tool of the
-// host, as a prohibition with a typing error prohibits nothing. While tools of a plugin are not known,
+// Unmatched returns the names and patterns of a file that are those of none of the plugins and tools, of which
+// claims have the plugin's name and the one that callers see, as a prohibition with a typing error prohibits
+// nothing. While tools of a plugin are not known,
 // as it is disabled or did not start, only names that are like a known one are returned.
-func Unmatched(c *config.Config, h *host.Host) []config.Problem {
-	if h.Len() == 0 || len(c.Plugins)+len(c.Tools)+len(c.Callers)+len(c.NATS.Callers) == 0 {
+func Unmatched(c *config.Config, plugins []plugin.Status, claims iter.Seq2[string, string]) []config.Problem {
+	if len(c.Plugins)+len(c.Tools)+len(c.Callers)+len(c.NATS.Callers) == 0 {
 		return nil
 	}
 	u := unmatched{c: c, plugins: map[string]bool{}, claimed: map[string]bool{}, seen: map[string]bool{}}
-	for _, p := range h.Plugins() {
+	for _, p := range plugins {
 		u.plugins[p.Name] = true
 		if p.Tools == 0 && p.State != plugin.Ready {
 			u.silent = append(u.silent, p.Name)
 		}
 	}
 	u.partly = len(u.silent) > 0 || len(c.NATS.Mount) > 0 || len(c.NATS.Peers) > 0 // other hosts come and go
-	for claimed, seen := range h.Claims() {
+	for claimed, seen := range claims {
 		u.claimed[claimed], u.seen[seen] = true, true
+	}
+	if len(u.claimed) == 0 {
+		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Plugins)) {
 		if !u.plugins[name] {
@@ -101,7 +106,7 @@ func nearest(name string, known map[string]bool) string {
 // UnmatchedFaults returns what [Unmatched] returns as faults of a host.
 func UnmatchedFaults(c *config.Config, h *host.Host) []*tool.Error {
 	var out []*tool.Error
-	for _, p := range Unmatched(c, h) {
+	for _, p := range Unmatched(c, h.Plugins(), h.Claims()) {
 		out = append(out, tool.Errorf(tool.CodeNotFound, "%s:%d: %s: %s", p.File, p.Line, p.Key, p.Message).Try(p.Hint))
 	}
 	return out

@@ -54,7 +54,9 @@ type State struct {
 	// Fleet is the daemon's part in a fleet; absent: it has none.
 	Fleet *FleetState `protobuf:"bytes,16,opt,name=fleet,proto3" json:"fleet,omitempty"`
 	// Faults say why plugins, tools and directories cannot be used.
-	Faults        []*Fault `protobuf:"bytes,17,rep,name=faults,proto3" json:"faults,omitempty"`
+	Faults []*Fault `protobuf:"bytes,17,rep,name=faults,proto3" json:"faults,omitempty"`
+	// Revision is that of the program's source; empty: it is not known.
+	Revision      string `protobuf:"bytes,18,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -206,6 +208,13 @@ func (x *State) GetFaults() []*Fault {
 		return x.Faults
 	}
 	return nil
+}
+
+func (x *State) GetRevision() string {
+	if x != nil {
+		return x.Revision
+	}
+	return ""
 }
 
 // Identity is what a command and a daemon must have in common, so that a command does the same
@@ -1090,7 +1099,7 @@ var File_toolhost_daemon_v1_state_proto protoreflect.FileDescriptor
 
 const file_toolhost_daemon_v1_state_proto_rawDesc = "" +
 	"\n" +
-	"\x1etoolhost/daemon/v1/state.proto\x12\x12toolhost.daemon.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1etoolhost/daemon/v1/fault.proto\x1a\x1ftoolhost/daemon/v1/plugin.proto\"\x9c\x05\n" +
+	"\x1etoolhost/daemon/v1/state.proto\x12\x12toolhost.daemon.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1etoolhost/daemon/v1/fault.proto\x1a\x1ftoolhost/daemon/v1/plugin.proto\"\xb8\x05\n" +
 	"\x05State\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x10\n" +
 	"\x03pid\x18\x02 \x01(\x05R\x03pid\x120\n" +
@@ -1111,7 +1120,8 @@ const file_toolhost_daemon_v1_state_proto_rawDesc = "" +
 	"\askipped\x18\x0e \x03(\v2\x1b.toolhost.daemon.v1.SkippedR\askipped\x124\n" +
 	"\aleaving\x18\x0f \x03(\v2\x1a.toolhost.daemon.v1.PluginR\aleaving\x124\n" +
 	"\x05fleet\x18\x10 \x01(\v2\x1e.toolhost.daemon.v1.FleetStateR\x05fleet\x121\n" +
-	"\x06faults\x18\x11 \x03(\v2\x19.toolhost.daemon.v1.FaultR\x06faults\"\xbc\x01\n" +
+	"\x06faults\x18\x11 \x03(\v2\x19.toolhost.daemon.v1.FaultR\x06faults\x12\x1a\n" +
+	"\brevision\x18\x12 \x01(\tR\brevision\"\xbc\x01\n" +
 	"\bIdentity\x12\x12\n" +
 	"\x04root\x18\x01 \x01(\tR\x04root\x12\x16\n" +
 	"\x06config\x18\x02 \x01(\tR\x06config\x12#\n" +

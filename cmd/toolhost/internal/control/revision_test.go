@@ -1,0 +1,24 @@
+package control_test
+
+import (
+	"runtime/debug"
+	"testing"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
+)
+
+func TestRevision(t *testing.T) {
+	t.Parallel()
+	for want, info := range map[string]debug.BuildInfo{
+		"":       {Main: debug.Module{Version: "(devel)"}},
+		"v0.1.0": {Main: debug.Module{Version: "v0.1.0"}}, // go install
+		"abc": {Main: debug.Module{Version: "v0.1.0"}, Settings: []debug.BuildSetting{
+			{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.modified", Value: "false"},
+		}},
+		"abc+": {Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.modified", Value: "true"}}},
+	} {
+		if got := control.RevisionOf(&info); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
