@@ -47,6 +47,12 @@ type Server struct {
 
 	// Questions are what the server may ask of whoever calls one of its tools.
 	Questions Questions `json:"questions"`
+	// Revision is the revision of MCP to begin with. automatic begins with the newest, and with 2025-11-25 where a
+	// server's questions need a session.
+	Revision string `json:"revision" enum:"automatic,2025-03-26,2025-06-18,2025-11-25,2026-07-28" default:"automatic" example:"2025-11-25"`
+	// Arguments says whether arguments of calls are checked against the tools' schemas before they reach the server.
+	// unchecked leaves that to a server that takes more than its schemas say; bounds of size hold.
+	Arguments ArgumentCheck `json:"arguments" enum:"checked,unchecked" default:"checked" example:"unchecked"`
 
 	plugin.Settings `without:"arguments,config,carrier,previews,ask_timeout"` // which are of plugins alone
 
@@ -63,6 +69,15 @@ type Questions struct {
 	// Roots says whether the server is told the directories that the MCP client works in.
 	Roots bool `json:"roots" default:"true" example:"false"`
 }
+
+// Automatic is the revision of a server for which none is named.
+const Automatic = "automatic"
+
+// ArgumentCheck says who checks arguments.
+type ArgumentCheck string
+
+// Unchecked arguments are checked by the server alone.
+const Unchecked ArgumentCheck = "unchecked"
 
 // Transport is what a URL speaks.
 type Transport string
