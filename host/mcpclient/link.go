@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -76,7 +77,10 @@ func (u *Upstream) connectWith(
 		_ = l.abort()
 	})
 	version := u.config.Version
-	if version == "" && u.legacy.Load() {
+	if version == "" && strings.HasSuffix(to.SDK, bySession) {
+		u.sessions.Store(true)
+	}
+	if version == "" && (u.legacy.Load() || u.sessions.Load()) {
 		version = lastWithSessions
 	}
 	session, err := l.client().Connect(life, transport, &mcp.ClientSessionOptions{ProtocolVersion: version})
@@ -135,6 +139,9 @@ func (l *link) Description() plugin.Description {
 	about := plugin.Description{SDK: "mcp"}
 	if init := l.session.InitializeResult(); init != nil {
 		about.SDK = "mcp/" + init.ProtocolVersion
+		if l.u.sessions.Load() {
+			about.SDK += bySession
+		}
 		if init.ServerInfo != nil {
 			about.Version = init.ServerInfo.Version
 		}

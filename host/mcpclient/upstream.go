@@ -91,10 +91,11 @@ func (q Questions) allows(k questionKind) bool {
 // safe for concurrent use. Make it with [New].
 type Upstream struct {
 	handle
-	config Config
-	tokens *tokenStore // nil: it has no use for them
-	most   int         // bytes of a list
-	legacy atomic.Bool // the server went away when it was asked for the newest revision
+	config   Config
+	tokens   *tokenStore // nil: it has no use for them
+	most     int         // bytes of a list
+	legacy   atomic.Bool // the server went away when it was asked for the newest revision
+	sessions atomic.Bool // it speaks the newest revision, and asks as only sessions let it
 
 	kept  map[mcpwire.Kind]*itemList
 	named named

@@ -35,6 +35,9 @@ func TestMain(m *testing.M) {
 	case plainServer:
 		servePlainly()
 		return
+	case bySession:
+		_ = sessionServer().Run(context.Background(), &mcp.StdioTransport{})
+		return
 	default:
 		_ = mcptest.Server().Run(context.Background(), &mcp.StdioTransport{})
 		return
