@@ -26,6 +26,7 @@ type link struct {
 	u       *Upstream
 	to      plugin.Events
 	session *mcp.ClientSession
+	sdk     *mcp.Client
 	abort   func() error // breaks the transport, whatever the SDK waits for
 
 	// life ends with the connection. It has no values: what belongs to the call that made the
@@ -256,7 +257,7 @@ func (l *link) client() *mcp.Client {
 	}
 	may := l.u.config.Questions // the SDK declares what has a handler
 	if may.allows(askRoots) {
-		o.Capabilities.RootsV2 = &mcp.RootCapabilities{}
+		o.Capabilities.RootsV2 = &mcp.RootCapabilities{ListChanged: true}
 	}
 	if may.allows(askElicitation) {
 		o.ElicitationHandler = l.elicitationRequest
@@ -268,10 +269,10 @@ func (l *link) client() *mcp.Client {
 		o.CreateMessageWithToolsHandler = l.samplingRequest
 		o.Capabilities.Sampling = &mcp.SamplingCapabilities{Tools: &mcp.SamplingToolsCapabilities{}}
 	}
-	c := mcp.NewClient(implementation(), o)
-	c.AddSendingMiddleware(l.sending)
-	c.AddReceivingMiddleware(l.receiving)
-	return c
+	l.sdk = mcp.NewClient(implementation(), o)
+	l.sdk.AddSendingMiddleware(l.sending)
+	l.sdk.AddReceivingMiddleware(l.receiving)
+	return l.sdk
 }
 
 // sending changes what the SDK would do with a request or its result.

@@ -3,6 +3,9 @@ package mcpserver_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -19,6 +22,16 @@ const bySession = "by session"
 
 func sessionServer() *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, nil)
+	sent := make(chan map[string]any, 1)
+	s.AddSendingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler { // before the SDK fills in defaults
+		return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
+			res, err := next(ctx, method, r)
+			if answer, ok := res.(*mcp.ElicitResult); ok {
+				sent <- maps.Clone(answer.Content)
+			}
+			return res, err
+		}
+	})
 	tool := func(name string, ask func(context.Context, *mcp.ServerSession) (string, error)) {
 		s.AddTool(&mcp.Tool{Name: name, Description: "Asks.", InputSchema: json.RawMessage(`{"type":"object"}`)},
 			func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -35,7 +48,7 @@ func sessionServer() *mcp.Server {
 		if err != nil {
 			return "", err
 		}
-		return res.Action, nil
+		return fmt.Sprint(res.Action, " ", <-sent), nil
 	})
 	tool("sample", func(ctx context.Context, ss *mcp.ServerSession) (string, error) {
 		res, err := ss.CreateMessage(ctx, &mcp.CreateMessageParams{MaxTokens: 1})
@@ -58,7 +71,7 @@ func TestServerThatNeedsASession(t *testing.T) {
 			s := serve(t, h, mcpserver.Options{Upstreams: mountedAs(t, h, bySession, "s")}, host.WithApprover(allowed))
 			return h, w.connect(t, s, &mcp.ClientOptions{
 				ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-					return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"s": "x"}}, nil
+					return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"n": 1.0}}, nil
 				},
 				CreateMessageHandler: func(context.Context, *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
 					return &mcp.CreateMessageResult{Content: &mcp.TextContent{Text: "sampled"}, Model: "m", Role: "assistant"}, nil
@@ -67,7 +80,7 @@ func TestServerThatNeedsASession(t *testing.T) {
 		}
 		answered := func(c *mcp.ClientSession) {
 			t.Helper()
-			if got := call(t, c, "s_ask", `{}`); text(got) != "accept" {
+			if got := call(t, c, "s_ask", `{}`); text(got) != "accept map[n:1]" {
 				t.Errorf("ask: %s", text(got))
 			}
 			if got := call(t, c, "s_sample", `{}`); text(got) != "m" {
@@ -86,4 +99,32 @@ func TestServerThatNeedsASession(t *testing.T) {
 		_, c = client()
 		answered(c)
 	})
+}
+
+// What a person leaves empty reaches the server that asks as it is, and not as the form's default.
+func TestEmptyFieldsStayEmpty(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, host.WithCache(t.TempDir()))
+	s := serve(t, h, mcpserver.Options{Upstreams: mountedAs(t, h, bySession, "s")}, host.WithApprover(allowed))
+	client := mcp.NewClient(&mcp.Implementation{Name: "form", Version: "1"}, &mcp.ClientOptions{
+		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			return nil, errors.New("not asked")
+		},
+	})
+	client.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler { // the SDK's client fills them in, too
+		return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
+			if method != "elicitation/create" {
+				return next(ctx, method, r)
+			}
+			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"s": "x"}}, nil
+		}
+	})
+	theirs, ours, _ := pipes()
+	go func() { _ = s.Run(context.Background(), ours) }()
+	c := require.Must(client.Connect(t.Context(), theirs, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"}))(t)
+	defer func() { _ = c.Close() }()
+	call(t, c, "s_ask", `{}`) // finds out that it needs a session
+	if got := text(call(t, c, "s_ask", `{}`)); got != "accept map[s:x]" {
+		t.Error(got)
+	}
 }

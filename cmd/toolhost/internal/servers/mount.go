@@ -117,7 +117,11 @@ func (m *Mounts) mount(ctx context.Context, n Named) error {
 	}
 	now := &mounted{revision: revision}
 	if n.Err == nil && server.Settings.Enabled {
-		now.upstream, n.Err = n.Upstream()
+		to := n.upstream()
+		if to.URL == "" { // a server elsewhere sees nothing of the workspace
+			to.Root = m.host.Root()
+		}
+		now.upstream, n.Err = mcpclient.New(to)
 	}
 	if now.upstream != nil {
 		now.upstream.StartWith(func(ctx context.Context) error { return m.host.StartPlugin(ctx, n.Name) })
