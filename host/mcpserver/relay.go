@@ -50,7 +50,9 @@ func (s *Server) relays() []*relay {
 			r.stop = r.Notify(mcpwire.Notices{
 				PromptsChanged: s.announcePrompts, ResourcesChanged: s.announceResources, ResourceUpdated: s.resourceUpdated,
 			})
-			r.OfferRoots(roots)
+			if roots != nil {
+				r.OfferRoots(roots)
+			}
 			s.relayed.all[u] = r
 			changed = true
 		}
