@@ -330,7 +330,7 @@ func TestMountedServerFloods(t *testing.T) {
 	}
 }
 
-// A server whose arguments are unchecked gets what its schema refuses; what is not an object, or too large, stays here.
+// A server whose arguments are unchecked gets what its schema refuses; what is not an object, or too large, stays.
 func TestUncheckedArguments(t *testing.T) {
 	t.Parallel()
 	checked, unchecked := toolserver.New(t, "checked"), toolserver.New(t, "unchecked")
