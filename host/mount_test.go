@@ -337,7 +337,9 @@ func TestUncheckedArguments(t *testing.T) {
 	unchecked.Settings.Unchecked = true
 	h := mounted(t, checked, unchecked)
 	large := `{"text":"` + strings.Repeat("x", 17<<20) + `"}`
-	for args, reaches := range map[string][]string{`{"text":"x"}`: {"checked", "unchecked"}, `{"text":1}`: {"unchecked"}, `[]`: nil, large: nil} {
+	for args, reaches := range map[string][]string{
+		`{"text":"x"}`: {"checked", "unchecked"}, `{"text":1}`: {"unchecked"}, `[]`: nil, large: nil,
+	} {
 		for _, server := range []string{"checked", "unchecked"} {
 			_, err := h.Execute(t.Context(), tool.Call{Name: server + ".echo", Arguments: []byte(args)})
 			if slices.Contains(reaches, server) != (err == nil) {

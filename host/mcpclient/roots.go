@@ -40,8 +40,8 @@ func (u *Upstream) offeredRoots() *mcp.ListRootsResult {
 	case len(u.offered) > 0:
 		out.Roots = u.offered
 	case root != "":
-		path := filepath.ToSlash(root)
-		out.Roots = append(out.Roots, &mcp.Root{URI: (&url.URL{Scheme: "file", Path: path}).String(), Name: filepath.Base(root)})
+		at := url.URL{Scheme: "file", Path: filepath.ToSlash(root)}
+		out.Roots = append(out.Roots, &mcp.Root{URI: at.String(), Name: filepath.Base(root)})
 	}
 	return out
 }

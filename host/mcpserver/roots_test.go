@@ -18,8 +18,8 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// rootsServer returns a server that asks for roots when a client comes, and when they change, as a file server does. Its
-// tool answers with those that it was told last.
+// rootsServer returns a server that asks for roots when a client comes, and when they change, as a file server
+// does. Its tool answers with those that it was told last.
 func rootsServer() *mcp.Server {
 	var told atomic.Value
 	told.Store("none")
@@ -56,7 +56,8 @@ func TestRootsOutsideOfCalls(t *testing.T) {
 		Safety: func(string) tool.Safety { return tool.Safe }, Version: "2025-11-25", Root: h.Root(),
 	}))(t)
 	require.Must(h.Mount(t.Context(), plugin.Server{Name: "s", Connector: u, Identity: "s"}))(t)
-	s := serve(t, h, mcpserver.Options{Upstreams: func() []mcpserver.Upstream { return []mcpserver.Upstream{u} }}, host.WithApprover(allowed))
+	upstreams := func() []mcpserver.Upstream { return []mcpserver.Upstream{u} }
+	s := serve(t, h, mcpserver.Options{Upstreams: upstreams}, host.WithApprover(allowed))
 	told := func(want string) {
 		t.Helper()
 		var got string

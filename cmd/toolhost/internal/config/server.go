@@ -47,7 +47,8 @@ type Server struct {
 
 	// Questions are what the server may ask of whoever calls one of its tools.
 	Questions Questions `json:"questions"`
-	// Revision is the revision of MCP to begin with. automatic is the newest, or 2025-11-25 where questions need a session.
+	// Revision is the revision of MCP to begin with. automatic is the newest, or 2025-11-25 where questions need a
+	// session.
 	Revision string `json:"revision" enum:"automatic,2025-03-26,2025-06-18,2025-11-25,2026-07-28" default:"automatic" example:"2025-11-25"`
 	// Arguments says whether arguments are checked against the tools' schemas. unchecked leaves that to the server, within
 	// bounds of size.

@@ -203,8 +203,8 @@ func (n Named) revision() string {
 		why = n.Err.Error()
 	}
 	text, err := json.Marshal([]any{
-		n.Server.Identity(), n.Server.OAuth, n.Server.Questions, n.Server.Revision, n.Server.Arguments, n.Server.Settings, n.Target,
-		n.Disabled, why,
+		n.Server.Identity(), n.Server.OAuth, n.Server.Questions, n.Server.Revision, n.Server.Arguments, n.Server.Settings,
+		n.Target, n.Disabled, why,
 	})
 	if err != nil {
 		panic("servers: " + err.Error()) // these types can be encoded
