@@ -40,7 +40,8 @@ func (l *link) needsSession(result json.RawMessage, err error) error {
 			l.to.Renew()
 		}
 		return tool.Errorf(tool.CodeUnavailable,
-			"the MCP server %s asks in a way that needs a session, which the next call has", l.u.config.Name).Of("", l.u.config.Name).At(callstage.Execute).Try("call again, if repeating the call does no harm").
+			"the MCP server %s asks in a way that needs a session, which the next call has", l.u.config.Name).
+			Of("", l.u.config.Name).At(callstage.Execute).Try("call again, if repeating the call does no harm").
 			Fix("mcp_servers." + l.u.config.Name + ".revision: " + lastWithSessions + " begins with one")
 	}
 	return nil
