@@ -272,10 +272,21 @@ func (c *compiler) compile(e *entry, budget *schema.Budget) (*compiled, error) {
 	for _, w := range made.warnings() {
 		c.logger.Info("a tool's schema is not checked in full", "tool", e.def.Name, "plugin", e.owner, "warning", w)
 	}
-	made.digest = audit.Digest(text)
+	if made.digest = audit.Digest(text); e.settings.Unchecked && !e.isOwn() {
+		made.input = anyArguments()
+	}
 	made.chain = c.buildChain(made)
 	return made, nil
 }
+
+// anyArguments is the schema of arguments that the tool alone checks.
+var anyArguments = sync.OnceValue(func() *schema.Schema {
+	s, err := schema.CompileInput(json.RawMessage(`{"type":"object"}`))
+	if err != nil {
+		panic("host: " + err.Error()) // it compiles
+	}
+	return s
+})
 
 // current returns the entry as the overrides of the moment have it: the same one, unless
 // they have changed for it since it was checked.

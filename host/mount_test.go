@@ -329,3 +329,22 @@ func TestMountedServerFloods(t *testing.T) {
 		t.Errorf("the neighbour was restarted: %+v", s)
 	}
 }
+
+// A server whose arguments are unchecked gets what its schema refuses; what is not an object, or too large, stays.
+func TestUncheckedArguments(t *testing.T) {
+	t.Parallel()
+	checked, unchecked := toolserver.New(t, "checked"), toolserver.New(t, "unchecked")
+	unchecked.Settings.Unchecked = true
+	h := mounted(t, checked, unchecked)
+	large := `{"text":"` + strings.Repeat("x", 17<<20) + `"}`
+	for args, reaches := range map[string][]string{
+		`{"text":"x"}`: {"checked", "unchecked"}, `{"text":1}`: {"unchecked"}, `[]`: nil, large: nil,
+	} {
+		for _, server := range []string{"checked", "unchecked"} {
+			_, err := h.Execute(t.Context(), tool.Call{Name: server + ".echo", Arguments: []byte(args)})
+			if slices.Contains(reaches, server) != (err == nil) {
+				t.Errorf("%.20s, %s: %v", args, server, err)
+			}
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
@@ -29,6 +30,10 @@ type server struct {
 	URL     string   `json:"url,omitempty"`
 	Env     []string `json:"env,omitempty"`
 	Headers []string `json:"headers,omitempty"`
+	// Revision is the revision of MCP that it speaks; empty: it was not connected to yet.
+	Revision string `json:"revision,omitempty"`
+	// Arguments is unchecked if they are left to it.
+	Arguments config.ArgumentCheck `json:"arguments,omitempty"`
 }
 
 // ownServers returns the MCP servers that this command knows: while the configuration cannot be read, none.
@@ -50,7 +55,10 @@ func serverOf(set *servers.Set, p plugin.Status) (out server) {
 	of := named.Server
 	out = server{
 		Transport: named.Transport(), From: named.From, Command: of.Command, Args: of.Args.Shown(),
-		Dir: of.Dir, EnvFile: of.EnvFile, URL: of.URL.Shown(),
+		Dir: of.Dir, EnvFile: of.EnvFile, URL: of.URL.Shown(), Revision: strings.TrimPrefix(p.SDK, "mcp/"),
+	}
+	if of.Arguments == config.Unchecked {
+		out.Arguments = config.Unchecked
 	}
 	for _, v := range of.Env {
 		out.Env = append(out.Env, v.Name)
@@ -70,7 +78,8 @@ func (v server) fields() []output.Field {
 	return []output.Field{
 		{Name: "from", Value: v.From}, {Name: "transport", Value: v.Transport}, {Name: "reached by", Value: reached}, {Name: "cwd", Value: v.Dir},
 		{Name: "environment", Value: strings.Join(v.Env, ", ")}, {Name: "env file", Value: v.EnvFile},
-		{Name: "headers", Value: strings.Join(v.Headers, ", ")},
+		{Name: "headers", Value: strings.Join(v.Headers, ", ")}, {Name: "revision", Value: v.Revision},
+		{Name: "arguments", Value: string(v.Arguments)},
 	}
 }
 

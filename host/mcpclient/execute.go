@@ -106,6 +106,9 @@ func (l *link) rounds(
 		}
 		err := send(call.ctx, meta, in)
 		raw := call.take()
+		if err := l.needsSession(raw, err); err != nil {
+			return nil, err
+		}
 		if raw == nil {
 			if err == nil {
 				err = fmt.Errorf("the result did not arrive")

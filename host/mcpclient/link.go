@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,6 +26,7 @@ type link struct {
 	u       *Upstream
 	to      plugin.Events
 	session *mcp.ClientSession
+	sdk     *mcp.Client
 	abort   func() error // breaks the transport, whatever the SDK waits for
 
 	// life ends with the connection. It has no values: what belongs to the call that made the
@@ -82,7 +84,10 @@ func (u *Upstream) connectWith(
 		_ = l.abort()
 	})
 	version := u.config.Version
-	if version == "" && u.legacy.Load() {
+	if version == "" && strings.HasSuffix(to.SDK, bySession) {
+		u.sessions.Store(true)
+	}
+	if version == "" && (u.legacy.Load() || u.sessions.Load()) {
 		version = lastWithSessions
 	}
 	session, err := l.client().Connect(life, transport, &mcp.ClientSessionOptions{ProtocolVersion: version})
@@ -141,6 +146,9 @@ func (l *link) Description() plugin.Description {
 	about := plugin.Description{SDK: "mcp"}
 	if init := l.session.InitializeResult(); init != nil {
 		about.SDK = "mcp/" + init.ProtocolVersion
+		if l.u.sessions.Load() {
+			about.SDK += bySession
+		}
 		if init.ServerInfo != nil {
 			about.Version = init.ServerInfo.Version
 		}
@@ -255,7 +263,7 @@ func (l *link) client() *mcp.Client {
 	}
 	may := l.u.config.Questions // the SDK declares what has a handler
 	if may.allows(askRoots) {
-		o.Capabilities.RootsV2 = &mcp.RootCapabilities{}
+		o.Capabilities.RootsV2 = &mcp.RootCapabilities{ListChanged: true}
 	}
 	if may.allows(askElicitation) {
 		o.ElicitationHandler = l.elicitationRequest
@@ -268,10 +276,10 @@ func (l *link) client() *mcp.Client {
 		o.Capabilities.Sampling = &mcp.SamplingCapabilities{Tools: &mcp.SamplingToolsCapabilities{}}
 	}
 	l.can = o.Capabilities
-	c := mcp.NewClient(implementation(), o)
-	c.AddSendingMiddleware(l.sending)
-	c.AddReceivingMiddleware(l.receiving)
-	return c
+	l.sdk = mcp.NewClient(implementation(), o)
+	l.sdk.AddSendingMiddleware(l.sending)
+	l.sdk.AddReceivingMiddleware(l.receiving)
+	return l.sdk
 }
 
 // sending changes what the SDK would do with a request or its result.

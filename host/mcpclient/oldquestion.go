@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -48,6 +49,7 @@ func asJSONRPC(err error) error {
 
 func (l *link) elicitationRequest(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 	from := takeOrigin(req.Params.Meta)
+	given, _ := ctx.Value(givenKey{}).(*map[string]any)
 	ctx, end, err := l.whose(ctx, from)
 	if err != nil {
 		return nil, err
@@ -58,8 +60,15 @@ func (l *link) elicitationRequest(ctx context.Context, req *mcp.ElicitRequest) (
 		p.RequestedSchema = json.RawMessage(from.Form)
 	}
 	out, err := l.elicit(ctx, &p)
+	if given != nil && out != nil {
+		*given = maps.Clone(out.Content)
+	}
 	return out, asJSONRPC(err)
 }
+
+// givenKey is the key of a *map[string]any for what a person answered. The SDK fills in the defaults of the form, as
+// befits who asks: what a person left empty is not theirs.
+type givenKey struct{}
 
 func (l *link) samplingRequest(
 	ctx context.Context, req *mcp.CreateMessageWithToolsRequest,
@@ -78,7 +87,12 @@ func (l *link) receiving(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		k := asksFor[method]
 		if k == "" || k != askRoots && l.u.config.Questions.allows(k) {
-			return next(ctx, method, req)
+			var given map[string]any
+			res, err := next(context.WithValue(ctx, givenKey{}, &given), method, req)
+			if answer, ok := res.(*mcp.ElicitResult); ok && err == nil {
+				answer.Content = given
+			}
+			return res, err
 		}
 		of, end, err := l.whose(ctx, takeOrigin(req.GetParams().GetMeta()))
 		if !l.u.config.Questions.allows(k) {
@@ -89,10 +103,13 @@ func (l *link) receiving(next mcp.MethodHandler) mcp.MethodHandler {
 			return nil, asJSONRPC(l.permit(ctx, k))
 		}
 		if err != nil {
-			return &mcp.ListRootsResult{Roots: []*mcp.Root{}}, nil
+			return l.u.offeredRoots(), nil
 		}
 		defer end()
 		out, err := l.roots(of)
+		if err != nil && of.Err() != nil && ctx.Err() == nil { // the call has ended, and the server still wants to know
+			return l.u.offeredRoots(), nil
+		}
 		if err != nil {
 			return nil, asJSONRPC(err)
 		}

@@ -182,18 +182,3 @@ func (l *link) sample(
 		return to.CreateMessage(ctx, p)
 	})
 }
-
-// roots are those of the caller. A caller without any has an empty list.
-func (l *link) roots(ctx context.Context) (*mcp.ListRootsResult, error) {
-	none := &mcp.ListRootsResult{Roots: []*mcp.Root{}}
-	to := mcpwire.PeerFrom(ctx)
-	if to == nil {
-		return none, nil
-	}
-	out, err := ask(ctx, l, to.ListRoots)
-	chain.TraceFrom(ctx).Asked(string(askRoots), string(tool.Accept), err)
-	if tool.CodeOf(err) == tool.CodeUnsupported {
-		return none, nil
-	}
-	return out, err
-}

@@ -62,6 +62,10 @@ type Config struct {
 	// the newest; servers that do not know it are asked for what they do know.
 	Version string
 
+	// Root is the workspace, an absolute path. It is what the server is told as its root where no caller's counts: when
+	// it asks outside of calls, or for a caller that has none. Default: such a server has no roots.
+	Root string
+
 	// Include and Exclude choose among the server's tools by the names that the server gives
 	// them: patterns as of [path.Match], of which * and ? match a / too. Default: all.
 	Include, Exclude []string
@@ -78,7 +82,7 @@ type Config struct {
 type Questions struct {
 	NoElicitation bool // questions to the person are refused
 	Sampling      bool // it may use the model of the client that makes the call
-	NoRoots       bool // it is not told the roots of the client
+	NoRoots       bool // it is told no roots, the client's or the workspace
 }
 
 // allows reports whether a kind may be asked.
@@ -91,10 +95,11 @@ func (q Questions) allows(k questionKind) bool {
 // safe for concurrent use. Make it with [New].
 type Upstream struct {
 	handle
-	config Config
-	tokens *tokenStore // nil: it has no use for them
-	most   int         // bytes of a list
-	legacy atomic.Bool // the server went away when it was asked for the newest revision
+	config   Config
+	tokens   *tokenStore // nil: it has no use for them
+	most     int         // bytes of a list
+	legacy   atomic.Bool // the server went away when it was asked for the newest revision
+	sessions atomic.Bool // it speaks the newest revision, and asks as only sessions let it
 
 	kept  map[mcpwire.Kind]*itemList
 	named named
@@ -104,6 +109,7 @@ type Upstream struct {
 	link     *link // the connection; nil: there is none
 	about    *mcp.InitializeResult
 	notices  map[*mcpwire.Notices]struct{}
+	offered  []*mcp.Root    // of the only client, in the workspace; nil: the workspace itself
 	followed map[string]int // URIs of resources, and how many subscriptions each has
 	level    mcp.LoggingLevel
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -51,9 +52,29 @@ func (r *running) question(ctx context.Context) (context.Context, context.Cancel
 type questionContext struct {
 	context.Context
 	request context.Context
+	answer  *relayedAnswer // nil: the SDK changes no answer to the question
 }
 
-func (c questionContext) Value(key any) any { return c.request.Value(key) }
+func (c questionContext) Value(key any) any {
+	if key == (answerKey{}) {
+		return c.answer
+	}
+	return c.request.Value(key)
+}
+
+// relayedAnswer is an answer as the client gave it. The SDK fills in the defaults of the form, as befits who asks:
+// what a person left empty is not theirs.
+type relayedAnswer struct{ content *map[string]any }
+
+type answerKey struct{}
+
+// keep keeps the content of an answer, before the SDK sees it.
+func (a *relayedAnswer) keep(res mcp.Result) {
+	if r, ok := res.(*mcp.ElicitResult); ok && a != nil {
+		content := maps.Clone(r.Content)
+		a.content = &content
+	}
+}
 
 // Elicit implements [mcpwire.Peer].
 func (r *running) Elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
@@ -63,7 +84,14 @@ func (r *running) Elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitR
 		return nil, unsupported("elicitation")
 	}
 	if !at.latest {
-		return sent(ctx, func() (*mcp.ElicitResult, error) { return at.session.Elicit(questionContext{ctx, at.ctx}, p) })
+		answer := &relayedAnswer{}
+		res, err := sent(ctx, func() (*mcp.ElicitResult, error) {
+			return at.session.Elicit(questionContext{ctx, at.ctx, answer}, p)
+		})
+		if err == nil && answer.content != nil {
+			res.Content = *answer.content
+		}
+		return res, err
 	}
 	answer, err := r.put(ctx, p)
 	if errors.Is(err, errUnanswered) {
@@ -84,7 +112,7 @@ func (r *running) CreateMessage(
 	}
 	if !at.latest {
 		return sent(ctx, func() (*mcp.CreateMessageWithToolsResult, error) {
-			return at.session.CreateMessageWithTools(questionContext{ctx, at.ctx}, p)
+			return at.session.CreateMessageWithTools(questionContext{ctx, at.ctx, nil}, p)
 		})
 	}
 	answer, err := r.put(ctx, p)
@@ -101,7 +129,7 @@ func (r *running) ListRoots(ctx context.Context) (*mcp.ListRootsResult, error) {
 	}
 	if !at.latest {
 		return sent(ctx, func() (*mcp.ListRootsResult, error) {
-			return at.session.ListRoots(questionContext{ctx, at.ctx}, nil)
+			return at.session.ListRoots(questionContext{ctx, at.ctx, nil}, nil)
 		})
 	}
 	answer, err := r.put(ctx, &mcp.ListRootsParams{})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"reflect"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -135,9 +136,12 @@ type runKey struct{}
 // Value implements [context.Context].
 func (r *running) Value(key any) any {
 	switch key.(type) {
-	case callctx.Progress:
+	case callctx.Progress, callctx.Waits:
 		if r.last().token() == nil && (r.parking == nil || r.parking.task == nil) {
 			return nil
+		}
+		if key == (callctx.Waits{}) {
+			return r.waits
 		}
 		return r.report
 	case callctx.Log:
@@ -204,6 +208,34 @@ func (r *running) report(p tool.Progress) {
 			ProgressToken: at.token(), Progress: p.Done, Total: p.Total, Message: p.Message,
 		})
 	})
+}
+
+const (
+	// waitsEvery is how often a client hears of a call that waits for a person: many give up after a minute of silence.
+	waitsEvery = 15 * time.Second
+	// waitsStep is what such a report adds to the progress of a tool, which may be small, and has to grow.
+	waitsStep = 1e-6
+)
+
+// waits reports to the client, until stop is called, why the call waits.
+func (r *running) waits(why string) (stop func()) {
+	ctx, stop := context.WithCancel(r.Context)
+	go func() {
+		tick := time.NewTicker(waitsEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				r.reports.Lock()
+				done := r.progress + waitsStep
+				r.reports.Unlock()
+				r.report(tool.Progress{Done: done, Message: why})
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return stop
 }
 
 // callTool answers tools/call.

@@ -283,6 +283,7 @@ func (s *Server) leave(ss *mcp.ServerSession) {
 	s.mu.Unlock()
 	c.close()
 	s.unsubscribeAll(ss)
+	s.forgetRoots(ss)
 }
 
 func (s *Server) leaveAll() {

@@ -38,6 +38,7 @@ func (s *Server) relays() []*relay {
 	}
 	now := slices.Clone(s.opts.Upstreams())
 	slices.SortFunc(now, func(a, b Upstream) int { return strings.Compare(a.Name(), b.Name()) })
+	roots := s.onlyRoots()
 	s.relayed.mu.Lock()
 	defer s.relayed.mu.Unlock()
 	out := make([]*relay, 0, len(now))
@@ -49,6 +50,9 @@ func (s *Server) relays() []*relay {
 			r.stop = r.Notify(mcpwire.Notices{
 				PromptsChanged: s.announcePrompts, ResourcesChanged: s.announceResources, ResourceUpdated: s.resourceUpdated,
 			})
+			if roots != nil {
+				r.OfferRoots(roots)
+			}
 			s.relayed.all[u] = r
 			changed = true
 		}

@@ -110,7 +110,10 @@ func (s *Server) send(next mcp.MethodHandler) mcp.MethodHandler {
 			}
 			concerns = l != nil && l.changed(key, nil)
 		default:
-			return next(ctx, method, req)
+			res, err := next(ctx, method, req)
+			answer, _ := ctx.Value(answerKey{}).(*relayedAnswer)
+			answer.keep(res)
+			return res, err
 		}
 		if concerns {
 			// A client that does not read must not keep others from being told.

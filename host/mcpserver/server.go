@@ -53,6 +53,7 @@ type Server struct {
 	subscribed map[*mcp.ServerSession]map[string]mcpwire.Source // by URI
 	changed    chan struct{}                                    // closed when the tools of the host change
 	levels     map[*mcp.ServerSession]mcp.LoggingLevel
+	roots      map[*mcp.ServerSession][]*mcp.Root
 	wanted     mcp.LoggingLevel // the lowest that a request has said
 	key        []byte           // authenticates the states of parked calls
 }
@@ -77,6 +78,7 @@ func New(h *host.Host, opts Options) (*Server, error) {
 		subscribed: map[*mcp.ServerSession]map[string]mcpwire.Source{},
 		changed:    make(chan struct{}),
 		levels:     map[*mcp.ServerSession]mcp.LoggingLevel{},
+		roots:      map[*mcp.ServerSession][]*mcp.Root{},
 		relayed:    relayedServers{all: map[Upstream]*relay{}},
 		key:        newKey(),
 	}
@@ -94,6 +96,8 @@ func New(h *host.Host, opts Options) (*Server, error) {
 		about.Capabilities.Prompts = &mcp.PromptCapabilities{ListChanged: true}
 		about.Capabilities.Resources = &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true}
 		about.Capabilities.Completions = &mcp.CompletionCapabilities{}
+		about.InitializedHandler = func(_ context.Context, r *mcp.InitializedRequest) { s.learnRoots(r.Session) }
+		about.RootsListChangedHandler = func(_ context.Context, r *mcp.RootsListChangedRequest) { s.learnRoots(r.Session) }
 		about.SubscribeHandler, about.UnsubscribeHandler = s.subscribe, s.unsubscribe
 	}
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: opts.Name, Version: opts.Version}, about)

@@ -35,6 +35,12 @@ func TestMain(m *testing.M) {
 	case plainServer:
 		servePlainly()
 		return
+	case asksRoots:
+		_ = rootsServer().Run(context.Background(), &mcp.StdioTransport{})
+		return
+	case bySession:
+		_ = sessionServer().Run(context.Background(), &mcp.StdioTransport{})
+		return
 	default:
 		_ = mcptest.Server().Run(context.Background(), &mcp.StdioTransport{})
 		return

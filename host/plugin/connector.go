@@ -58,8 +58,12 @@ type Description struct {
 
 // Events is what a [Connection] reports. The functions return at once.
 type Events struct {
+	// SDK is what Description had as that last, maybe in another process; empty: it is not known.
+	SDK string
 	// Changed says that Description has changed.
 	Changed func()
+	// Renew ends the connection when its calls have ended, as it cannot do what another can: the next call makes one.
+	Renew func()
 	// Offers says what the server has besides tools, as "prompt NAME", "resource URI" and "template
 	// URI", sorted. Nil: no one wants to know.
 	Offers func([]string)

@@ -43,6 +43,8 @@ type Settings struct {
 	// what the plugin declares that it needs; a plugin that declares nothing has what any process of this user has,
 	// where no line is set. declared takes back what defaults says.
 	Sandbox Sandbox `json:"sandbox"`
+	// Unchecked has arguments reach the tools whether they fit the schemas or not, within the bounds of size.
+	Unchecked bool `json:"-"`
 	// Trace records what the process uses, to propose a sandbox. Nothing is refused to it,
 	// whatever Sandbox says, and it starts only where this can be seen: on Linux. Default: nil.
 	Trace *observe.Trace `json:"-"`

@@ -10,6 +10,8 @@ type (
 	Call struct{}
 	// Progress is the key of a func(tool.Progress).
 	Progress struct{}
+	// Waits is the key of a func(why string) (stop func()), which tells the caller that a call waits for a person.
+	Waits struct{}
 	// Log is the key of a func(slog.Level, string).
 	Log struct{}
 	// Trace is the key of a tool.Trace.

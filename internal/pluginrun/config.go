@@ -88,6 +88,8 @@ type Config struct {
 	needs       *tool.Needs         // that the plugin declared last; nil: they are not known
 	unasked     bool                // it has never said what it needs
 	modules     []string            // in which it then said that its tools are; see [wire.Description]
+	sdk         string              // of what it said of itself last; empty: that is not known
+	renew       func(*instance)     // ends a run when its calls have ended
 	survived    func(*process)      // is called when something of a run lives on that has ended; nil: nothing is
 	failing     func(steps int) int // returns which step of the stage is to fail; tests set it
 	denials     *denials            // counts what its sandbox refuses; nil: nothing does

@@ -48,7 +48,7 @@ func newPlugin(c plugin.Candidate, cfg Config, prepare func(context.Context, Con
 	cfg = cfg.withDefaults()
 	cfg.denials = newDenials(c.Name, cfg.Logger, cfg.Journal)
 	p := &Plugin{candidate: c}
-	cfg.survived = p.runs.outlast
+	cfg.survived, cfg.renew = p.runs.outlast, p.runs.renew
 	p.cfg = cfg
 	p.notifier = notifier{
 		name: c.Name, cfg: cfg, runs: &p.runs, said: &p.said, changes: make(chan struct{}, 1),
@@ -68,7 +68,7 @@ func newPlugin(c plugin.Candidate, cfg Config, prepare func(context.Context, Con
 func (p *Plugin) declared() Config {
 	cfg := p.cfg
 	if about := p.said.Load(); about != nil {
-		cfg.needs, cfg.modules, cfg.unasked = about.Needs, about.Files, false
+		cfg.needs, cfg.modules, cfg.sdk, cfg.unasked = about.Needs, about.Files, about.SDK, false
 	}
 	return cfg
 }

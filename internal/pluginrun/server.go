@@ -147,7 +147,8 @@ func (l *serverLink) connect(ctx context.Context) (about wire.Description, err e
 		bytes = l.proc.stdio
 	}
 	conn, err := l.server.Connector.Connect(ctx, bytes, plugin.Events{
-		Changed: func() { l.run.refresh.onChanged(l.run) }, Log: l.log, Fault: l.fault, Offers: l.cfg.Offers,
+		SDK: l.cfg.sdk, Changed: func() { l.run.refresh.onChanged(l.run) }, Renew: func() { l.cfg.renew(l.run) },
+		Log: l.log, Fault: l.fault, Offers: l.cfg.Offers,
 	})
 	if err != nil {
 		if l.proc.stdio != nil && isClosed(l.proc.stdio.drained) {

@@ -284,6 +284,25 @@ func (s *supervisor) retire(run *instance) {
 	}
 }
 
+// renewTime is how long the calls of a run that is renewed may take to end.
+const renewTime = 5 * time.Minute
+
+// renew ends a run when its calls have ended. The next call starts another.
+func (s *supervisor) renew(run *instance) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer s.reportLocked()
+	if s.closed || !s.detach(run) {
+		return
+	}
+	s.workers.Go(func() {
+		ctx, cancel := context.WithTimeout(s.life, renewTime)
+		defer cancel()
+		run.calls.wait(ctx)
+		run.stop(s.life)
+	})
+}
+
 // stopIdle ends a run that is not used. The next call starts another.
 func (s *supervisor) stopIdle(run *instance) {
 	s.mu.Lock()

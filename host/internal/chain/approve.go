@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/callctx"
 	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/deadline"
 	"github.com/toolhost/toolhost/internal/remedy"
@@ -108,6 +109,9 @@ func (q Question) decide(
 		return policy.Decision{}, refuse(callstage.Approve, tool.CodeApprovalDenied, call.Name,
 			"Approval denied for tool: "+call.Name+": the operator does not allow this tool",
 			"do not call it again; do what you can without it").Fix("its approval rule is deny")
+	}
+	if waits := callctx.Get[func(string) func()](ctx, callctx.Waits{}); waits != nil {
+		defer waits("waits for approval")()
 	}
 	caller := t.caller()
 	d, err := ask(ctx, caller.Approver, q.request(call, caller, failure))

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -23,6 +24,7 @@ var about = wire.Description{
 		Categories: []string{"odd"}, Timeout: tool.Duration(time.Second), RateLimit: &tool.RateLimit{Calls: 1, Period: tool.Duration(time.Hour)},
 	}, {
 		Name: "sample.wide", Description: "Has <white> space & \u2028 in its \"schemas\".", OutputSchema: tool.Schema("{\n \"type\" : \"object\"}\n"),
+		Icons: json.RawMessage(`[ {"src": "https://a.example/<i>.png"} ]`), Meta: json.RawMessage("{\"ui\": {\"a\" : \"<b>\"}}"),
 	}},
 	ConfigSchema: tool.Schema(`{ }`), Features: []string{"preview"},
 	Needs: &tool.Needs{Read: []string{"/usr/<share>"}, Net: []string{"a.example:443"}, Memory: 1<<50 - 1, CPU: 0.1},

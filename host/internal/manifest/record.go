@@ -26,7 +26,7 @@ type record struct {
 	Failure     *Failure    `json:"failure,omitempty"` // in place of a description
 }
 
-// description is a plugin's description. Its schemas are texts, as JSON values would lose
+// description is a plugin's description. What is JSON in it is text here, as JSON values would lose
 // their white space: a host compares them byte by byte with what the plugin says.
 type description struct {
 	wire.Description
@@ -38,14 +38,16 @@ type definition struct {
 	tool.Definition
 	InputSchema  string `json:"input_schema,omitempty"`
 	OutputSchema string `json:"output_schema,omitempty"`
+	Icons        string `json:"icons,omitempty"`
+	Meta         string `json:"meta,omitempty"`
 }
 
 func pack(about wire.Description) description {
 	out := description{Description: about, ConfigSchema: string(about.ConfigSchema)}
 	out.Description.ConfigSchema, out.Description.Tools = nil, nil
 	for _, d := range about.Tools {
-		t := definition{d, string(d.InputSchema), string(d.OutputSchema)}
-		t.Definition.InputSchema, t.Definition.OutputSchema = nil, nil
+		t := definition{d, string(d.InputSchema), string(d.OutputSchema), string(d.Icons), string(d.Meta)}
+		t.Definition.InputSchema, t.Definition.OutputSchema, t.Definition.Icons, t.Definition.Meta = nil, nil, nil, nil
 		out.Tools = append(out.Tools, t)
 	}
 	return out
@@ -53,19 +55,20 @@ func pack(about wire.Description) description {
 
 func (d description) unpack() wire.Description {
 	out := d.Description
-	out.ConfigSchema = schemaOf(d.ConfigSchema)
+	out.ConfigSchema = jsonOf(d.ConfigSchema)
 	for _, t := range d.Tools {
-		t.Definition.InputSchema, t.Definition.OutputSchema = schemaOf(t.InputSchema), schemaOf(t.OutputSchema)
+		t.Definition.InputSchema, t.Definition.OutputSchema = jsonOf(t.InputSchema), jsonOf(t.OutputSchema)
+		t.Definition.Icons, t.Definition.Meta = jsonOf(t.Icons), jsonOf(t.Meta)
 		out.Tools = append(out.Tools, t.Definition)
 	}
 	return out
 }
 
-func schemaOf(text string) tool.Schema {
+func jsonOf(text string) json.RawMessage {
 	if text == "" {
 		return nil
 	}
-	return tool.Schema(text)
+	return json.RawMessage(text)
 }
 
 var errDamaged = marked.ErrDamaged

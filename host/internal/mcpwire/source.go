@@ -27,6 +27,8 @@ type Source interface {
 	// SetLevel sets from which level on the server sends its log, across connections. Clients
 	// share it: the lowest that one of them asked for. Empty: as the server does by itself.
 	SetLevel(context.Context, mcp.LoggingLevel) error
+	// OfferRoots says which roots the server is told where no caller's count; nil: the workspace.
+	OfferRoots([]*mcp.Root)
 	// Notify has the notices given from now on, across connections, until stop is called.
 	Notify(Notices) (stop func())
 }

@@ -47,6 +47,12 @@ type Server struct {
 
 	// Questions are what the server may ask of whoever calls one of its tools.
 	Questions Questions `json:"questions"`
+	// Revision is the revision of MCP to begin with. automatic is the newest, or 2025-11-25 where questions need a
+	// session.
+	Revision string `json:"revision" enum:"automatic,2025-03-26,2025-06-18,2025-11-25,2026-07-28" default:"automatic" example:"2025-11-25"`
+	// Arguments says whether arguments are checked against the tools' schemas. unchecked leaves that to the server, within
+	// bounds of size.
+	Arguments ArgumentCheck `json:"arguments" enum:"checked,unchecked" default:"checked" example:"unchecked"`
 
 	plugin.Settings `without:"arguments,config,carrier,previews,ask_timeout"` // which are of plugins alone
 
@@ -60,9 +66,18 @@ type Questions struct {
 	Elicitation bool `json:"elicitation" default:"true" example:"false"`
 	// Sampling says whether the server may have the model of the MCP client answer, at the client's cost.
 	Sampling bool `json:"sampling" default:"false" example:"true"`
-	// Roots says whether the server is told the directories that the MCP client works in.
+	// Roots says whether the server is told the directories that the MCP client works in, or the workspace.
 	Roots bool `json:"roots" default:"true" example:"false"`
 }
+
+// Automatic is the revision of a server for which none is named.
+const Automatic = "automatic"
+
+// ArgumentCheck says who checks arguments.
+type ArgumentCheck string
+
+// Unchecked arguments are checked by the server alone.
+const Unchecked ArgumentCheck = "unchecked"
 
 // Transport is what a URL speaks.
 type Transport string

@@ -47,11 +47,20 @@ func (m *Mounts) Expect(set *Set) {
 	}
 	for _, n := range set.All {
 		if n.Err == nil && n.Server.Settings.Enabled && !n.Disabled {
-			if upstream, err := n.Upstream(); err == nil {
+			if upstream, err := m.upstream(n); err == nil {
 				m.set(n.Name, &mounted{upstream: upstream})
 			}
 		}
 	}
+}
+
+// upstream returns what connects to a server. One elsewhere sees nothing of the workspace.
+func (m *Mounts) upstream(n Named) (*mcpclient.Upstream, error) {
+	to := n.upstream()
+	if to.URL == "" {
+		to.Root = m.host.Root()
+	}
+	return mcpclient.New(to)
 }
 
 // Sync mounts the servers of a set side by side, upgrades those that have changed, and removes
@@ -128,14 +137,12 @@ func (m *Mounts) mount(ctx context.Context, n Named) error {
 	}
 	server := plugin.Server{
 		Name: n.Name, Identity: n.identity(), Revision: revision, Path: n.Shown(),
-		Settings: n.Server.Settings,
+		Settings: n.settings(),
 	}
-	server.Settings.Enabled = server.Settings.Enabled && !n.Disabled
-	server.Settings.Trace = n.Trace
 	now := &mounted{revision: revision}
 	if n.Err == nil && server.Settings.Enabled {
 		if now.upstream = last.upstream; before != "" || now.upstream == nil {
-			now.upstream, n.Err = n.Upstream()
+			now.upstream, n.Err = m.upstream(n)
 		}
 	}
 	if now.upstream != nil {
@@ -179,6 +186,9 @@ func (n Named) upstream() mcpclient.Config {
 			NoElicitation: !n.Server.Questions.Elicitation, Sampling: n.Server.Questions.Sampling, NoRoots: !n.Server.Questions.Roots,
 		},
 	}
+	if n.Server.Revision != config.Automatic {
+		c.Version = n.Server.Revision
+	}
 	if t.URL == "" {
 		return c
 	}
@@ -192,6 +202,14 @@ func (n Named) upstream() mcpclient.Config {
 		ClientID: own.ClientID, ClientSecret: t.ClientSecret, Issuer: own.Issuer, Scopes: own.Scopes, Port: own.Port,
 	}
 	return c
+}
+
+// settings are how the server is run.
+func (n Named) settings() plugin.Settings {
+	s := n.Server.Settings
+	s.Enabled, s.Trace = s.Enabled && !n.Disabled, n.Trace
+	s.Unchecked = n.Server.Arguments == config.Unchecked
+	return s
 }
 
 // Shown returns how the server is reached, as a person may read it: a command line or a URL,
@@ -210,7 +228,10 @@ func (n Named) revision() string {
 	if n.Err != nil {
 		why = n.Err.Error()
 	}
-	text, err := json.Marshal([]any{n.Server.Identity(), n.Server.OAuth, n.Server.Questions, n.Server.Settings, n.Target, n.Disabled, why})
+	text, err := json.Marshal([]any{
+		n.Server.Identity(), n.Server.OAuth, n.Server.Questions, n.Server.Revision, n.Server.Arguments, n.Server.Settings,
+		n.Target, n.Disabled, why,
+	})
 	if err != nil {
 		panic("servers: " + err.Error()) // these types can be encoded
 	}

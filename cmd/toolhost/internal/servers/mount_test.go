@@ -27,7 +27,8 @@ func TestEveryKeyHasAnEffect(t *testing.T) {
 		"enabled": {program, "enabled: false"}, "namespace": {program, "namespace: \"off\""}, "sandbox": {program, "sandbox: {level: strict}"}, "idle_time": {program, "idle_time: 1h"},
 		"start_timeout": {program, "start_timeout: 2s"}, "call_timeout": {program, "call_timeout: 2s"}, "max_timeout": {program, "max_timeout: 2h"},
 		"limits": {program, "limits: {running: 1}"}, "restart": {program, "restart: {free: 5}"},
-		"questions": {program, "questions: {sampling: true}"},
+		"questions": {program, "questions: {sampling: true}"}, "revision": {program, "revision: 2025-11-25"},
+		"arguments": {program, "arguments: unchecked"},
 	}
 	var schema struct {
 		Defs struct {
@@ -46,7 +47,7 @@ func TestEveryKeyHasAnEffect(t *testing.T) {
 			t.Fatal(err, set.All[0].Err)
 		}
 		n := set.All[0]
-		return n, fmt.Sprintf("%+v %+v", n.upstream(), n.Server.Settings)
+		return n, fmt.Sprintf("%+v %+v", n.upstream(), n.settings())
 	}
 	for key, v := range values {
 		with := v[0] + ", " + v[1]

@@ -1,0 +1,100 @@
+package mcpserver_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/mcpclient"
+	"github.com/toolhost/toolhost/host/mcpserver"
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/require"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// rootsServer returns a server that asks for roots when a client comes, and when they change, as a file server
+// does. Its tool answers with those that it was told last.
+func rootsServer() *mcp.Server {
+	var told atomic.Value
+	told.Store("none")
+	learn := func(ss *mcp.ServerSession) {
+		res, err := ss.ListRoots(context.Background(), nil)
+		if err != nil {
+			told.Store(err.Error())
+			return
+		}
+		var all []string
+		for _, r := range res.Roots {
+			all = append(all, r.URI)
+		}
+		told.Store(strings.Join(all, " "))
+	}
+	s := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, &mcp.ServerOptions{
+		InitializedHandler:      func(_ context.Context, r *mcp.InitializedRequest) { go learn(r.Session) },
+		RootsListChangedHandler: func(_ context.Context, r *mcp.RootsListChangedRequest) { go learn(r.Session) },
+	})
+	s.AddTool(&mcp.Tool{Name: "told", Description: "Tells.", InputSchema: json.RawMessage(`{"type":"object"}`)},
+		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: told.Load().(string)}}}, nil
+		})
+	return s
+}
+
+// A server that asks for roots outside of a call is told the workspace, or the roots in it of the only client that has
+// any, and when that changes.
+func TestRootsOutsideOfCalls(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	u := require.Must(mcpclient.New(mcpclient.Config{
+		Name: "s", Command: require.Must(os.Executable())(t), Env: []string{mountedVariable + "=" + asksRoots},
+		Safety: func(string) tool.Safety { return tool.Safe }, Version: "2025-11-25", Root: h.Root(),
+	}))(t)
+	require.Must(h.Mount(t.Context(), plugin.Server{Name: "s", Connector: u, Identity: "s"}))(t)
+	upstreams := func() []mcpserver.Upstream { return []mcpserver.Upstream{u} }
+	s := serve(t, h, mcpserver.Options{Upstreams: upstreams}, host.WithApprover(allowed))
+	told := func(want string) {
+		t.Helper()
+		var got string
+		require.Eventually(t, "the server is told "+want, func() bool {
+			res, err := h.Session(host.WithApprover(allowed)).Execute(t.Context(), tool.Call{Name: "s.told"})
+			got = res.Text()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return got == want
+		})
+	}
+	workspace := "file://" + h.Root()
+	told(workspace)
+	with := func(w way, uris ...string) (*mcp.Client, *mcp.ClientSession) {
+		client := mcp.NewClient(&mcp.Implementation{Name: "roots", Version: "1"}, nil)
+		for _, uri := range uris {
+			client.AddRoots(&mcp.Root{URI: uri})
+		}
+		theirs, ours, _ := pipes()
+		go func() { _ = s.Run(context.Background(), ours) }()
+		c := require.Must(client.Connect(t.Context(), theirs, &mcp.ClientSessionOptions{ProtocolVersion: w.version}))(t)
+		t.Cleanup(func() { _ = c.Close() })
+		return client, c
+	}
+	session := way{version: "2025-11-25"}
+	client, first := with(session, workspace+"/a", "file:///etc", workspace+"/../b", "https://example.com/")
+	told(workspace + "/a")
+	client.AddRoots(&mcp.Root{URI: workspace + "/c"})
+	told(workspace + "/a " + workspace + "/c")
+	_, second := with(session, workspace+"/d")
+	told(workspace)
+	require.NoError(t, first.Close())
+	told(workspace + "/d")
+	require.NoError(t, second.Close())
+	told(workspace)
+}
+
+// asksRoots is the value of mountedVariable that makes the test's binary a rootsServer.
+const asksRoots = "roots"
