@@ -91,8 +91,10 @@ func (e *entry) Given() (*tool.Definition, tool.Safety) {
 func (e *entry) ClaimedName() string { return e.source.Name }
 
 func (e *entry) tool() Tool {
+	d := e.definition()
+	d.Title = cmp.Or(d.Title, d.Name)
 	return Tool{
-		Tool:  tool.Tool{Definition: e.definition(), Handler: e.handler(), Preview: e.preview()},
+		Tool:  tool.Tool{Definition: d, Handler: e.handler(), Preview: e.preview()},
 		Owner: e.owner, Claimed: e.source.Clone(), Own: e.isOwn(), Approval: e.override.Approval,
 	}
 }
@@ -121,6 +123,9 @@ func (e *entry) definition() tool.Definition {
 
 // isOwn reports whether it is one of the host's own tools, see [Tool.Own].
 func (e *entry) isOwn() bool { return e.own != nil && e.own.IsOwn(e.source.Name) }
+
+// isRegistered reports whether the embedding program registered it: it is in no listing of a source.
+func (e *entry) isRegistered() bool { return e.lister == nil && e.ready == nil }
 
 func (e *entry) disabled() bool { return e.override.Disabled }
 
