@@ -335,7 +335,7 @@ func collisions(n int) string {
 	return strings.Join(shapes, ",")
 }
 
-// A required name that another subschema may describe is no mistake.
+// A required name that another subschema may describe is not a mistake.
 func TestRequiredElsewhere(t *testing.T) {
 	t.Parallel()
 	for _, inner := range []string{

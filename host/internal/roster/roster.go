@@ -36,8 +36,8 @@ type Options struct {
 	Unheld bool
 	// CacheDir is the directory in which descriptions are remembered; empty: they are not.
 	CacheDir string
-	// PluginCache is the directory below which plugins have caches of their own; where it is empty or
-	// cannot be used, they are temporary. Nil: plugins have none.
+	// PluginCache is the directory below which plugins have caches of their own. They are temporary if it
+	// is empty or cannot be used. Nil: plugins have none.
 	PluginCache *string
 	// StateDir is the directory of what is known of plugins; empty: it is known as long as the
 	// roster.

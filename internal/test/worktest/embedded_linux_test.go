@@ -16,6 +16,7 @@ import (
 // A host that is made as README, the tutorial and the examples make it has all of the Go tools, whatever the
 // user has of caches.
 func TestEmbeddedCaches(t *testing.T) { //nolint:paralleltest // it changes the environment
+	shippedPlugins(t) // built with the caches that there are
 	for name, prepare := range map[string]func(t *testing.T, caches string){
 		"none": func(*testing.T, string) {},
 		"of another user": func(t *testing.T, caches string) {
@@ -48,6 +49,7 @@ func TestEmbeddedCaches(t *testing.T) { //nolint:paralleltest // it changes the 
 func TestEmbeddedOnFullDisk(t *testing.T) { //nolint:paralleltest // as above
 	fulldisk.Run(t, func(t *testing.T, disk string) {
 		t.Helper()
+		shippedPlugins(t)
 		t.Setenv("XDG_CACHE_HOME", disk)
 		filler := require.Must(os.Create(filepath.Join(disk, "filler")))(t)
 		for err := error(nil); err == nil; {
