@@ -282,19 +282,3 @@ func TestRemove(t *testing.T) {
 	}
 	require.NoError(t, h.Register(echo("x.y"))) // the name is free
 }
-
-// A title that is not given is the name.
-func TestTitle(t *testing.T) {
-	t.Parallel()
-	h := newHost(t, host.WithOverrides(map[string]host.Override{"renamed": {Name: "other"}}))
-	require.NoError(t, h.Register(echo("plain")))
-	require.NoError(t, h.Register(echo("renamed")))
-	require.NoError(t, h.Register(echo("titled", func(d *tool.Definition) { d.Title = "A title" })))
-	got := map[string]string{}
-	for _, one := range h.Tools(host.Filter{}) {
-		got[one.Name] = one.Title
-	}
-	if want := "map[other:other plain:plain titled:A title]"; fmt.Sprint(got) != want {
-		t.Errorf("%v", got)
-	}
-}

@@ -91,10 +91,8 @@ func (e *entry) Given() (*tool.Definition, tool.Safety) {
 func (e *entry) ClaimedName() string { return e.source.Name }
 
 func (e *entry) tool() Tool {
-	d := e.definition()
-	d.Title = cmp.Or(d.Title, d.Name)
 	return Tool{
-		Tool:  tool.Tool{Definition: d, Handler: e.handler(), Preview: e.preview()},
+		Tool:  tool.Tool{Definition: e.definition(), Handler: e.handler(), Preview: e.preview()},
 		Owner: e.owner, Claimed: e.source.Clone(), Own: e.isOwn(), Approval: e.override.Approval,
 	}
 }
