@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 	"golang.org/x/tools/go/packages"
@@ -26,8 +27,11 @@ func readOnlyCache(t *testing.T, disk string) {
 	t.Setenv("GOCACHEPROG", "")
 	root := t.TempDir()
 	for name, content := range map[string]string{"go.mod": "module example.com/m\n\ngo 1.26\n", "a.go": "package m\n\nconst V = 1\n"} {
-		require.NoError(t, os.WriteFile(filepath.Join(root, name), []byte(content), 0o600))
+		path, old := filepath.Join(root, name), time.Now().Add(-time.Hour) // the command remembers nothing of new files
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+		require.NoError(t, os.Chtimes(path, old, old))
 	}
+	require.NoError(t, os.Chtimes(root, time.Time{}, time.Now().Add(-time.Hour)))
 	// The cache of other work has what each command asks for first.
 	require.Must(goCommand{root: source.Root(root)}.load(t.Context(), packages.NeedName, "unsafe"))(t)
 	require.NoError(t, unix.Mount("", disk, "", unix.MS_REMOUNT|unix.MS_RDONLY, "")) // as the sandbox shows the user's
