@@ -163,8 +163,7 @@ func (h *Host) find(ctx context.Context, name string, by *visit) (*compiled, err
 		return nil, h.unknown(name)
 	}
 	if h.closed.Load() {
-		return nil, tool.Errorf(tool.CodeUnavailable, "the host is closed, so tool %s cannot run", name).
-			Of(name, e.owner).At(callstage.Resolve).NeverSent().Fix("make a new host")
+		return nil, hostClosed(name)
 	}
 	made, err := e.compiled()
 	if err != nil {
@@ -174,6 +173,11 @@ func (h *Host) find(ctx context.Context, name string, by *visit) (*compiled, err
 		return nil, unknownError(name, "it is not among the tools of this caller")
 	}
 	return made, nil
+}
+
+func hostClosed(name string) error {
+	return tool.Errorf(tool.CodeUnavailable, "the host is closed, so tool %s cannot run", name).
+		Of(name, "").At(callstage.Resolve).NeverSent().Fix("make a new host")
 }
 
 // unknown returns the error for a name that no tool has, with the names that may have been

@@ -19,6 +19,7 @@ import (
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/inflight"
 	"github.com/toolhost/toolhost/internal/schema"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -33,6 +34,8 @@ type compiler struct {
 	logger   hclog.Logger
 
 	middleware []tool.Middleware // of the embedding program
+
+	functions inflight.Calls // of this process, which Close waits for
 
 	published func(name string) *entry // what the registry has by a name; nil: nothing
 	recent    recent                   // entries that are compiled
@@ -194,7 +197,8 @@ func leftOut(owner string, rest []*tool.Definition, code tool.Code, why string) 
 // entryOf makes an entry of a tool that the embedder registers.
 func (c *compiler) entryOf(owner string, t tool.Tool) (*entry, error) {
 	d := t.Clone()
-	e, err := c.check(&origin{compiler: c, owner: owner, run: t.Handler, show: t.Preview, settings: c.defaults}, &d)
+	run, show := c.functions.Count(t.Handler, hostClosed), c.functions.Count(t.Preview, hostClosed)
+	e, err := c.check(&origin{compiler: c, owner: owner, run: run, show: show, settings: c.defaults}, &d)
 	if err != nil {
 		return nil, err
 	}

@@ -122,6 +122,9 @@ func (e *entry) definition() tool.Definition {
 // isOwn reports whether it is one of the host's own tools, see [Tool.Own].
 func (e *entry) isOwn() bool { return e.own != nil && e.own.IsOwn(e.source.Name) }
 
+// isRegistered reports whether the embedding program registered it: it is in no listing of a source.
+func (e *entry) isRegistered() bool { return e.lister == nil && e.ready == nil }
+
 func (e *entry) disabled() bool { return e.override.Disabled }
 
 // compiled returns what calls of the tool need. The first to ask compiles it, and others wait.

@@ -37,6 +37,7 @@ func (c *compiler) provider(e *entry) tool.Handler {
 					Of(call.Name, e.owner).At(callstage.Execute).NeverSent().Because(err)
 			}
 			t.Attempts++
+			t.Publish() // a middleware may not wait for the end
 		}
 		res, err := run(ctx, call)
 		if t != nil {

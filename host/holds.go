@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/toolhost/toolhost/host/internal/roster"
 	"github.com/toolhost/toolhost/internal/pluginrun"
@@ -13,7 +14,7 @@ import (
 // lives, they are not stopped for idleness, and when it and its calls have ended, they are told.
 type holds struct {
 	mu     sync.Mutex
-	closed bool
+	closed atomic.Bool // set with mu held
 	held   map[roster.Keeper]*held
 }
 
@@ -43,7 +44,7 @@ func (h *holds) end(k roster.Keeper, session string) {
 	h.mu.Lock()
 	one := h.held[k]
 	one.running--
-	last := one.running == 0 && h.closed
+	last := one.running == 0 && h.closed.Load()
 	if last {
 		delete(h.held, k)
 		one.release()
@@ -69,7 +70,7 @@ func (h *holds) plugins() []string {
 func (h *holds) releaseAll(session string) {
 	told := map[roster.Keeper]bool{}
 	h.mu.Lock()
-	h.closed = true
+	h.closed.Store(true)
 	for k, one := range h.held {
 		if one.running == 0 {
 			delete(h.held, k)

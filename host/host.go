@@ -78,7 +78,7 @@ func New(opts ...Option) (*Host, error) {
 		return nil, tool.Errorf(tool.CodeNotFound, "the workspace root %s is not a directory", root).
 			Because(err).Fix(remedy.Root.String())
 	}
-	o.root = root
+	o.root, o.plugins = root, o.pluginCache()
 	for _, decide := range o.decided {
 		decide(o.operator)
 	}
@@ -169,7 +169,7 @@ func (h *Host) CallAll(ctx context.Context, calls []tool.Call) []Outcome {
 }
 
 // Close closes all providers side by side, and waits for them no longer than ctx. Calls
-// under way may end first; new ones are refused.
+// under way may end first, within 5 s; new ones are refused.
 //
 // # Errors
 //
@@ -177,7 +177,11 @@ func (h *Host) CallAll(ctx context.Context, calls []tool.Call) []Outcome {
 func (h *Host) Close(ctx context.Context) error {
 	h.closed.Store(true)
 	h.registry.close()
+	h.compiler.functions.Refuse()
 	err := h.roster.Close(ctx)
+	drain, end := context.WithTimeout(ctx, drainTimeout)
+	defer end()
+	h.compiler.functions.Wait(drain)
 	bound, cancel := context.WithTimeout(ctx, hookGrace)
 	defer cancel()
 	h.events.close(bound)
@@ -185,6 +189,9 @@ func (h *Host) Close(ctx context.Context) error {
 	h.rates.Close()
 	return err
 }
+
+// drainTimeout is how long Close waits for functions, which may be waiting for a plugin that it has closed.
+const drainTimeout = 5 * time.Second
 
 // hookGrace is how long Close waits for hooks to take what is queued.
 const hookGrace = 5 * time.Second

@@ -44,6 +44,9 @@ func (c *compiler) embedded() chain.Middleware {
 			if callctx.Get[func(tool.Delta)](ctx, callctx.Deltas{}) != nil { // it decides on the result, and has not seen it yet
 				ctx = tool.WithDeltas(ctx, nil)
 			}
+			if t := chain.TraceFrom(ctx); t != nil {
+				defer t.Branching()()
+			}
 			return run(context.WithValue(ctx, enteredKey{}, &call), call)
 		}
 	}
@@ -55,9 +58,15 @@ type enteredKey struct{}
 // callThrough leaves the middleware: what must not change is as it was.
 func callThrough(next tool.Handler) tool.Handler {
 	return func(ctx context.Context, call tool.Call) (tool.Result, error) {
+		t := chain.TraceFrom(ctx)
+		if t != nil {
+			t = t.Branch(ctx)
+			defer t.Publish()
+			ctx = t
+		}
 		if entered, ok := ctx.Value(enteredKey{}).(*tool.Call); ok {
 			call.ID, call.Name, call.Session = entered.ID, entered.Name, entered.Session
-			if t := chain.TraceFrom(ctx); t != nil && !bytes.Equal(call.Arguments, entered.Arguments) {
+			if t != nil && !bytes.Equal(call.Arguments, entered.Arguments) {
 				t.Modified = &chain.Modification{Asked: entered.Arguments, Given: call.Arguments}
 			}
 		}

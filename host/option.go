@@ -2,6 +2,8 @@ package host
 
 import (
 	"log/slog"
+	"os"
+	"path/filepath"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -20,8 +22,8 @@ type options struct {
 	defaults   plugin.Settings // of all plugins; tools that come from elsewhere have its limits
 	pluginEnv  []string
 	cacheDir   string
-	plugins    string // the directory of their caches; empty: none
-	state      string // a directory; empty: none
+	plugins    *string // the directory of their caches; empty: none; nil: the default
+	state      string  // a directory; empty: none
 	noRollback bool
 	most       int        // calls at a time; 0: any number
 	overrides  *overrides // nil: none were given
@@ -96,8 +98,25 @@ func WithCache(dir string) Option { return func(o *options) { o.cacheDir = dir }
 // for each workspace, DIR/NAME-DIGEST, in which it keeps what makes it faster, such as what a compiler has
 // built: it is made when it is needed, private to the user, and in the plugin's XDG_CACHE_HOME. It
 // goes by the plugin's path, whatever its version. Other plugins do not see it. If DIR cannot be used,
-// that is logged. Default: none, and what is granted as cache is nothing.
-func WithPluginCache(dir string) Option { return func(o *options) { o.plugins = dir } }
+// as on a full disk, that is logged, and the caches are temporary and end with the host. Empty: there are none, and
+// what is granted as cache is nothing. Default: toolhost/plugins in [os.UserCacheDir], and temporary
+// caches if this user has none.
+func WithPluginCache(dir string) Option { return func(o *options) { o.plugins = &dir } }
+
+// pluginCache returns the directory of plugins' caches; empty: they are temporary; nil: there are none.
+func (o *options) pluginCache() *string {
+	if o.plugins != nil && *o.plugins == "" {
+		return nil
+	}
+	if o.plugins != nil {
+		return o.plugins
+	}
+	dir, err := os.UserCacheDir()
+	if err == nil {
+		dir = filepath.Join(dir, "toolhost", "plugins")
+	}
+	return &dir
+}
 
 // WithState counts the calls of callers for rate limits in DIR/rates.json, together with other hosts that
 // use it, one after another or at the same time, and remembers in DIR/plugins.json what is known of plugins

@@ -2,8 +2,10 @@ package host
 
 import (
 	"context"
+	"slices"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -34,13 +36,27 @@ func (h *Host) Load(ctx context.Context, dirs ...string) (int, error) {
 // # Errors
 //
 // [tool.CodeInvalidDefinition] for a nil provider or an owner without a name;
-// [tool.CodeAlreadyExists] if the owner's name is taken: nothing changes,
+// [tool.CodeAlreadyExists] if the owner's name is taken, and [tool.CodeInvalidArguments] for this host, or one
+// to which it is attached itself, over others too: nothing changes,
 // and the provider stays the caller's to close. Errors of List, a panic of it too,
 // and of single tools (a bad definition, a name that belongs to another), which leave
 // out those tools only and keep the provider attached; all are joined.
 func (h *Host) Attach(ctx context.Context, owner string, p tool.Provider) (int, error) {
+	if h.isWithin(p) {
+		return h.Len(), tool.Errorf(tool.CodeInvalidArguments, "a host attached as %.64q would have this one's tools, and this one its", owner).
+			Of("", owner).At(callstage.Register).Fix("attach one of the two to the other")
+	}
 	err := h.roster.Attach(ctx, owner, p)
 	return h.Len(), err
+}
+
+// isWithin reports whether the host is what a provider lists the tools of, itself or over others.
+func (h *Host) isWithin(p tool.Provider) bool {
+	other, _ := p.(*Host)
+	if s, ok := p.(*Session); ok && s != nil {
+		other = s.host
+	}
+	return other != nil && (other == h || slices.ContainsFunc(other.roster.Attached(), h.isWithin))
 }
 
 // Detach removes a plugin, or what was attached, by its name: first its tools, in one step,

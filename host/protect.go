@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"os"
 	"slices"
 
@@ -32,7 +33,7 @@ func (h *Host) Protected() []string {
 	for _, f := range h.operator.allLocks() {
 		paths = append(paths, f.File)
 	}
-	for _, path := range []string{h.opts.cacheDir, h.opts.plugins, h.opts.state} {
+	for _, path := range []string{h.opts.cacheDir, *cmp.Or(h.opts.plugins, new(string)), h.opts.state} {
 		if path != "" {
 			paths = append(paths, path)
 		}

@@ -106,6 +106,22 @@ func (r *registry) upsert(e *entry) (out *entry, err error) {
 	return out, err
 }
 
+// remove takes a registered tool out.
+func (r *registry) remove(name string) error {
+	return r.edit(func(t *tx) error {
+		e := t.holder(name)
+		switch {
+		case e == nil:
+			return tool.Errorf(tool.CodeNotFound, "%w: %s", tool.ErrNotFound, shorten(name)).Of(name, "").At(callstage.Register)
+		case !e.isRegistered():
+			return tool.Errorf(tool.CodeInvalidArguments, "tool %s is of %s, which lists its tools itself", name, ownerName(e.owner)).
+				Of(name, e.owner).At(callstage.Register).Try("disable it with an Override, or detach all of its owner's")
+		}
+		t.remove(e)
+		return nil
+	})
+}
+
 // revise changes something that entries depend on, and replaces the stale entries. If one
 // cannot be replaced, change is undone, and nothing is published.
 func (r *registry) revise(

@@ -11,6 +11,7 @@ import (
 	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/callctx"
+	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -144,6 +145,10 @@ func (s *Session) execute(ctx context.Context, t *chain.Trace, call tool.Call) (
 	if call.ID == "" {
 		call.ID = s.host.nextID()
 	}
+	if s.holds.closed.Load() { // plugins would keep state for it that nothing ends
+		return tool.Result{}, tool.Errorf(tool.CodeUnavailable, "the session is closed, so tool %s cannot run", shorten(call.Name)).
+			Of(call.Name, "").At(callstage.Resolve).NeverSent().Fix("make a new session")
+	}
 	call.Session, call.Caller = t.Caller.Session, t.Caller.Name
 	if s.asker != nil && callctx.Get[tool.Asker](ctx, callctx.Ask{}) == nil {
 		ctx = tool.WithAsker(ctx, s.asker)
@@ -152,7 +157,8 @@ func (s *Session) execute(ctx context.Context, t *chain.Trace, call tool.Call) (
 }
 
 // Close implements [tool.Provider]: it ends the session, so that plugins need not keep its
-// state any longer, and are told so when its calls have ended. The host stays open.
+// state any longer, and are told so when its calls have ended. Further calls are refused. The host stays
+// open.
 func (s *Session) Close(context.Context) error {
 	s.holds.releaseAll(s.id)
 	s.notices.end()

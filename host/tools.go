@@ -61,6 +61,21 @@ func (h *Host) Upsert(owner string, t tool.Tool) (Tool, error) {
 	return added, err
 }
 
+// Remove removes one tool that was registered ([Host.Register], [Host.Replace], [Host.Upsert]), by its name or
+// its alias. Calls under way are not affected. A plugin that serves a tool of that name gets it.
+//
+// # Errors
+//
+// [tool.ErrNotFound] if no tool has that name; [tool.CodeInvalidArguments] if it came from a plugin or another
+// provider, which would list it again.
+func (h *Host) Remove(name string) error {
+	err := h.registry.remove(name)
+	if err == nil {
+		h.roster.ReturnNames()
+	}
+	return err
+}
+
 // Unregister removes all tools of an owner in one step. Calls under way are not affected. If
 // the owner is a plugin or an attached provider, it is detached, as by [Host.Detach] but
 // without waiting for its end. A plugin that serves tools of these names gets them.

@@ -30,7 +30,7 @@ const (
 // suspect checks the health of a run, unless it was checked lately.
 func (h *health) suspect(in *instance) {
 	now, last := time.Now().UnixNano(), h.checked.Load()
-	if time.Duration(now-last) < h.pause || in.calls.draining.Load() || h.checking.Swap(true) {
+	if time.Duration(now-last) < h.pause || in.calls.Draining() || h.checking.Swap(true) {
 		return
 	}
 	h.checked.Store(now)
@@ -45,7 +45,7 @@ func (h *health) check(in *instance) {
 	for {
 		serving, answered := in.link.check()
 		switch {
-		case in.proc.hasEnded() || in.calls.draining.Load():
+		case in.proc.hasEnded() || in.calls.Draining():
 			return
 		case answered && serving:
 			h.answered()
@@ -79,7 +79,7 @@ func (h *health) ask(in *instance) {
 		<-in.proc.exited
 		cancel()
 	}()
-	for ctx.Err() == nil && !in.calls.draining.Load() {
+	for ctx.Err() == nil && !in.calls.Draining() {
 		limited, over := context.WithTimeout(ctx, problemTime)
 		problem := in.link.problem(limited)
 		over()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/inflight"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -22,7 +23,7 @@ type instance struct {
 	since time.Time        // when it was ready
 	took  time.Duration    // from fork to description
 
-	calls     inflight
+	calls     inflight.Calls
 	health    health
 	idle      idle
 	refresh   refresh
@@ -121,7 +122,7 @@ const evidenceGrace = 50 * time.Millisecond
 // exitError says that the process ended during the call, and whether the host ended it.
 // Unsent means that the plugin never saw the call.
 func (in *instance) exitError(call tool.Call, unsent bool) *tool.Error {
-	if in.calls.draining.Load() {
+	if in.calls.Draining() {
 		return &tool.Error{
 			Code: tool.CodeUnavailable, Stage: callstage.Execute, Unsent: unsent,
 			Message: fmt.Sprintf("plugin %s was shut down while it ran %s", in.proc.name, call.Name),
@@ -168,7 +169,7 @@ var errDisconnected = errors.New("the connection was gone, and the process went 
 func (in *instance) crashed() bool {
 	exit := in.proc.exit
 	mayBeAsked := exit.Code == 0 && !exit.Stuck && !in.link.isPrivate()
-	return !in.calls.draining.Load() && !mayBeAsked
+	return !in.calls.Draining() && !mayBeAsked
 }
 
 // addTo adds to a status what is known of the run. The supervisor's lock is held.
@@ -177,7 +178,7 @@ func (in *instance) addTo(out *plugin.Status, idleTimeout time.Duration) {
 	switch {
 	case in.end == nil:
 		out.State, out.PID, out.Carrier = plugin.Ready, in.proc.number(), in.link.carrier()
-		out.Calls = int(in.calls.n.Load())
+		out.Calls = in.calls.Running()
 		if why := in.health.degraded.Load(); why != nil {
 			out.State, out.Reason = plugin.Degraded, *why
 		} else if why := in.health.problem.Load(); why != nil {

@@ -169,11 +169,10 @@ func startError(ctx context.Context, p *process, err error, took time.Duration) 
 		if why := cmp.Or(p.output.stderr.cause(), p.output.stderr.last()); why != "" {
 			out.Err = fmt.Errorf("%w: %s", out.Err, why)
 		}
+	case errors.Is(ctx.Err(), context.Canceled): // by the plugin's end: a caller's is in notReady
+		out.Err = errStopped
 	case ctx.Err() != nil:
 		out.Err = context.Cause(ctx)
-		if errors.Is(ctx.Err(), context.Canceled) {
-			out.Code = tool.CodeCanceled
-		}
 	case refusal != nil:
 		out.Err = refusal
 	default:
@@ -181,11 +180,14 @@ func startError(ctx context.Context, p *process, err error, took time.Duration) 
 	}
 	out.OperatorHint = cmp.Or(safefile.DescriptorHint(out.Err), out.OperatorHint)
 	out.Message = fmt.Sprintf("plugin %s did not start: %s", p.name, sanitize.Line(out.Err.Error(), 1000))
-	if out.Code != tool.CodeCanceled && !isScarce(out.Err) {
+	if out.Err != errStopped && !isScarce(out.Err) {
 		out.Err = &failedStart{out.Err, took}
 	}
 	return out
 }
+
+// errStopped is why a start failed that the host itself ended. Its caller has cancelled nothing.
+var errStopped = errors.New("it was removed, restarted or replaced meanwhile, or the host is closing")
 
 // TryAgainHint is the hint of an error that says that a plugin did not start.
 func TryAgainHint(plugin string) string {

@@ -189,8 +189,8 @@ func (p *Plugin) execute(ctx context.Context, call tool.Call, decided *descripti
 		if err != nil {
 			return tool.Result{}, err
 		}
-		if run.calls.add() {
-			defer run.calls.done()
+		if run.calls.Add() {
+			defer run.calls.Done()
 			run.idle.use()
 			return do(run, ctx, call)
 		}

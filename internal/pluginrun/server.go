@@ -194,7 +194,7 @@ func (l *serverLink) watch() {
 	switch {
 	case l.proc.lost != nil:
 		l.proc.lose(how)
-	case l.run.calls.draining.Load():
+	case l.run.calls.Draining():
 	default:
 		if err != nil && !errors.Is(err, io.EOF) { // else the process is about to end, and says why
 			l.proc.refuse(errors.New(how))

@@ -156,7 +156,7 @@ func (s *supervisor) start(a *attempt) {
 		s.background(func() { a.run.health.ask(a.run) })
 	}
 	a.run.idle.watch(s.cfg.IdleTimeout,
-		func() bool { return a.run.calls.n.Load() > 0 || s.holds.Load() > 0 },
+		func() bool { return a.run.calls.Running() > 0 || s.holds.Load() > 0 },
 		func() { s.stopIdle(a.run) })
 }
 
@@ -265,7 +265,7 @@ func (s *supervisor) detach(run *instance) bool {
 	if run == nil || !s.current.CompareAndSwap(run, nil) {
 		return false
 	}
-	run.calls.refuse()
+	run.calls.Refuse()
 	return true
 }
 
@@ -273,7 +273,7 @@ func (s *supervisor) detach(run *instance) bool {
 func (s *supervisor) stop(ctx context.Context, run *instance) {
 	drain, cancel := context.WithTimeout(ctx, s.cfg.DrainTimeout)
 	defer cancel()
-	run.calls.wait(drain)
+	run.calls.Wait(drain)
 	run.stop(ctx)
 }
 
@@ -356,7 +356,7 @@ func (s *supervisor) close(ctx, drain context.Context) (first bool) {
 	s.reportLocked()
 	s.mu.Unlock()
 	if detached {
-		run.calls.wait(drain)
+		run.calls.Wait(drain)
 		run.stop(ctx)
 	}
 	if first {

@@ -155,6 +155,10 @@ func TestCompileInputRefuses(t *testing.T) {
 		{`{"type":["object"]}`, `the root must have "type": "object"`},
 		{`{"type":"object","required":["x"]}`, `required name "x" is not among the properties`},
 		{`{"type":"object","properties":{"a":{}},"required":["a","x"]}`, `required name "x" is not among the properties`},
+		{`{"type":"object","properties":{"a":{"type":"array","items":{"properties":{"b":{}},"required":["b","x"]}}}}`,
+			`required name "x" is not among the properties at "#/properties/a/items"`},
+		{`{"type":"object","properties":{"a":{"properties":{"b":{}},"required":["x"],"additionalProperties":false}}}`,
+			`required name "x" is not among the properties at "#/properties/a"`},
 	} {
 		_, err := CompileInput(json.RawMessage(c.schema))
 		if err == nil || err.Error() != c.want {
@@ -329,4 +333,21 @@ func collisions(n int) string {
 	}
 	grow("", 0, 0)
 	return strings.Join(shapes, ",")
+}
+
+// A required name that another subschema may describe is not a mistake.
+func TestRequiredElsewhere(t *testing.T) {
+	t.Parallel()
+	for _, inner := range []string{
+		`{"properties":{"a":{},"b":{}},"anyOf":[{"required":["a"]},{"properties":{"a":{}},"required":["b"]}]}`,
+		`{"allOf":[{"properties":{"a":{"type":"object","properties":{"x":{}},"required":["y"]}}}]}`,
+		`{"properties":{"a":{}},"required":["x"],"additionalProperties":{"type":"string"}}`,
+		`{"properties":{"a":{}},"required":["x1"],"patternProperties":{"^x":{}}}`,
+		`{"required":["x"]}`, `{"$ref":"#/$defs/base","properties":{"a":{}},"required":["x"]}`,
+	} {
+		text := `{"type":"object","properties":{"in":` + inner + `},"$defs":{"base":{"properties":{"x":{}}},"more":{"properties":{"a":{}},"required":["x"]}}}`
+		if _, err := CompileInput([]byte(text)); err != nil {
+			t.Errorf("%s: %v", inner, err)
+		}
+	}
 }

@@ -127,6 +127,11 @@ func prepare(raw json.RawMessage, r role, budget *Budget) (s *Schema, shown any,
 		return nil, nil, err
 	}
 	for _, n := range b.nodes {
+		if err := n.checkRequired(); err != nil && r == input {
+			return nil, nil, err
+		}
+	}
+	for _, n := range b.nodes {
 		n.rules = rulesOf(n, b.draft, b.patterns)
 	}
 	return &Schema{
@@ -186,6 +191,33 @@ func checkRoot(doc any) error {
 		}
 	}
 	return nil
+}
+
+// checkRequired refuses a required name that an object inside of an input does not describe: it is misspelled.
+// The root is in [checkRoot]. Where another subschema may describe the same object, nothing is refused.
+func (n *node) checkRequired() error {
+	if n.parent == nil || len(n.named) == 0 || len(n.patterns) > 0 || !n.describesAlone() ||
+		slices.ContainsFunc(n.others, func(o *node) bool { return !o.never }) {
+		return nil
+	}
+	required, _ := n.keys["required"].([]any)
+	for _, v := range required {
+		if name, ok := v.(string); ok && n.named[name] == nil {
+			return fmt.Errorf("required name %s is not among the properties at %s", quote(name), quote(n.address))
+		}
+	}
+	return nil
+}
+
+// describesAlone reports whether no other subschema is applied to the same value.
+func (n *node) describesAlone() bool {
+	for at := n; at != nil; at = at.parent {
+		if len(at.inPlace) > 0 || at.ref != nil || jsontree.Keywords[at.via].Place == jsontree.InPlace ||
+			at.via == "$defs" || at.via == "definitions" {
+			return false
+		}
+	}
+	return true
 }
 
 // compileV5 compiles the copy of a schema with v5. Errors at this stage are

@@ -65,7 +65,8 @@ func (s *Slots) Waiting() int {
 	return s.waiting
 }
 
-// Concurrency holds a slot while a call runs. Nil slots skip the step.
+// Concurrency holds a slot while a call runs. Nil slots skip the step. A call that is made in one which
+// has a slot needs none: if it waited for those that wait for it, none would end.
 //
 // # Errors
 //
@@ -78,9 +79,15 @@ func Concurrency(s *Slots) Middleware {
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
 			t := TraceFrom(ctx)
+			if s.isWithin(t) {
+				return next(ctx, call)
+			}
 			c, err := s.take(ctx, t, call)
 			if err != nil {
 				return tool.Result{}, err
+			}
+			if t != nil && t.within == nil { // once: what the call began reads it
+				t.within = s
 			}
 			if a := askingFrom(ctx); a != nil {
 				turn := a.turn.Load()
@@ -115,6 +122,16 @@ func (t *Trace) letGo() {
 		t.held.release()
 		t.held = nil
 	}
+}
+
+// isWithin reports whether the call was made in one that took a slot.
+func (s *Slots) isWithin(t *Trace) bool {
+	for t != nil {
+		if t = TraceFrom(t.Context); t != nil && t.within == s {
+			return true
+		}
+	}
+	return false
 }
 
 // take takes a slot for a call, or waits for one.

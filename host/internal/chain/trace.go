@@ -59,6 +59,13 @@ type Trace struct {
 	// audit and call are where the call is on record, and its ID there; nil: it is not.
 	audit *Audit
 	call  string
+	// branches are the parts of the call that its middleware runs; nil: it runs none.
+	branches *branches
+	// of is the call that this one is a part of, and branch one of its branches; nil: it is all of it.
+	of     *Trace
+	branch *branches
+	// within is whose slots the call took first, for calls that are made in it; nil: no one's.
+	within *Slots
 	// held is who the attempt's slot was given to; nil: it has none, or has given it back.
 	held *slotCaller
 	// Streamed has the text that a function of this process streams.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/hashicorp/go-hclog"
@@ -17,34 +18,49 @@ func TestPluginCacheStaysInItsDirectory(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
 	dir := filepath.Join(base, "caches")
-	r := &Roster{pluginCache: openPluginCache(dir, hclog.NewNullLogger()), log: hclog.NewNullLogger()}
+	r := withCaches(t, dir, "")
 	for _, owner := range []string{"", ".", "..", "../x", "a/b", "/x", "a/../../x"} {
 		if f := r.cacheOf(owner, "/plugins/x"); f != nil {
 			t.Errorf("%q has a cache, %s", owner, f())
 		}
 	}
-	resolved := require.Must(filepath.EvalSymlinks(dir))(t)
+	if _, err := os.Lstat(dir); err == nil {
+		t.Error("it is made before a plugin needs it")
+	}
 	plain := r.cacheOf("plain", "/plugins/plain")
-	got := plain()
+	got, resolved := plain(), require.Must(filepath.EvalSymlinks(dir))(t)
 	if filepath.Dir(got) != resolved || !strings.HasPrefix(filepath.Base(got), "plain-") {
 		t.Errorf("the cache is %s", got)
 	}
 	if err := errors.Join(os.Remove(got), os.Symlink(base, got)); err != nil {
 		t.Skip(err)
 	}
-	if got := plain(); got != "" {
-		t.Errorf("a link is a cache: %s", got)
+	got = plain()
+	if info, err := os.Lstat(got); err != nil || !info.IsDir() || strings.HasPrefix(got, resolved) || got != plain() {
+		t.Errorf("in place of a link: %q, %v", got, err)
 	}
+	require.NoError(t, r.sockets.close(t.Context()))
+	if _, err := os.Lstat(got); err == nil {
+		t.Error("a temporary cache is left")
+	}
+}
+
+// withCaches is a roster whose plugins have caches below a directory.
+func withCaches(t *testing.T, dir, workspace string) *Roster {
+	t.Helper()
+	r := &Roster{log: hclog.NewNullLogger(), opts: Options{Workspace: workspace, PluginCache: &dir}}
+	r.pluginCache, r.sockets.life = sync.OnceValue(r.openPluginCache), t.Context()
+	return r
 }
 
 // A cache is of one file and one workspace: neither a plugin of the same name elsewhere nor the same plugin
 // in another workspace has it.
 func TestPluginCacheIsOfPathAndWorkspace(t *testing.T) {
 	t.Parallel()
-	dir := openPluginCache(filepath.Join(t.TempDir(), "caches"), hclog.NewNullLogger())
+	dir := filepath.Join(t.TempDir(), "caches")
 	had := map[string]string{}
 	for _, c := range [][2]string{{"/a/execution", "/one"}, {"/b/execution", "/one"}, {"/a/execution", "/two"}} {
-		r := &Roster{pluginCache: dir, log: hclog.NewNullLogger(), opts: Options{Workspace: c[1]}}
+		r := withCaches(t, dir, c[1])
 		got := r.cacheOf("execution", c[0])()
 		if other, ok := had[got]; ok || got == "" || got != r.cacheOf("execution", c[0])() {
 			t.Errorf("%s has the cache %q, and so has %s", c, got, other)

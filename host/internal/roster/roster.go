@@ -18,6 +18,7 @@ import (
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/known"
 	"github.com/toolhost/toolhost/internal/pluginrun"
+	"github.com/toolhost/toolhost/internal/protect"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -35,9 +36,9 @@ type Options struct {
 	Unheld bool
 	// CacheDir is the directory in which descriptions are remembered; empty: they are not.
 	CacheDir string
-	// PluginCache is the directory below which plugins have caches of their own; empty: they have
-	// none.
-	PluginCache string
+	// PluginCache is the directory below which plugins have caches of their own. They are temporary if it
+	// is empty or cannot be used. Nil: plugins have none.
+	PluginCache *string
 	// StateDir is the directory of what is known of plugins; empty: it is known as long as the
 	// roster.
 	StateDir string
@@ -62,7 +63,7 @@ type Roster struct {
 	binaries  *kept.Store     // nil: binaries are not kept
 	sockets   socketDirs
 
-	pluginCache string // without links; empty: plugins have no caches
+	pluginCache func() string // makes it when a plugin needs it; without links, and empty: it cannot be used
 
 	starting   chan struct{}   // has room for each plugin that may start at a time
 	life       context.Context // ends when Close begins
@@ -96,9 +97,10 @@ func New(o Options, r Registry) (*Roster, error) {
 	if o.CacheDir != "" {
 		out.manifests = openCache(o.CacheDir, out.log)
 	}
-	if o.PluginCache != "" {
-		if out.pluginCache = openPluginCache(o.PluginCache, out.log); out.pluginCache != "" {
-			out.opts.Plugin.Hidden = []string{out.pluginCache}
+	out.pluginCache = sync.OnceValue(out.openPluginCache)
+	if o.PluginCache != nil && *o.PluginCache != "" {
+		if dir, _, err := protect.Resolve(*o.PluginCache); err == nil {
+			out.opts.Plugin.Hidden = []string{dir}
 		}
 	}
 	var err error

@@ -6,11 +6,14 @@ import (
 	"reflect"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/host/internal/checked"
 	"github.com/toolhost/toolhost/host/internal/manifest"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/inflight"
 	"github.com/toolhost/toolhost/internal/known"
 	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/wire"
@@ -41,6 +44,7 @@ type source struct {
 	// life ends when an attached provider is detached, and end ends it; nil: it is a plugin.
 	life   context.Context //nolint:containedctx // a source outlives calls
 	end    context.CancelFunc
+	calls  inflight.Calls         // of an attached provider: a plugin counts its own
 	saving atomic.Bool            // a copy of the file is made, or was
 	saved  atomic.Pointer[string] // digest of the copy; nil: there is none
 
@@ -133,9 +137,9 @@ func (s *source) list(ctx context.Context) (out listing) {
 		}
 		return out
 	}
-	out.run = s.provider.Execute
+	out.run = s.calls.Count(s.provider.Execute, s.isClosed)
 	out.err = s.contain(func() (err error) {
-		out.preview = previewOf(s.provider)
+		out.preview = s.calls.Count(previewOf(s.provider), s.isClosed)
 		if p, ok := s.provider.(checked.Lister); ok {
 			out.checked = true
 			all, err := p.ListChecked(ctx)
@@ -270,10 +274,26 @@ func (s *source) takeSame(ctx context.Context, c plugin.Candidate, settings plug
 // dir returns the directory of the plugin's file.
 func (s *source) dir() string { return filepath.Dir(s.path) }
 
-// close closes the provider.
+// isClosed is the error of a call that comes when an attached provider is closed.
+func (s *source) isClosed(name string) error {
+	return tool.Errorf(tool.CodeUnavailable, "%s is closed, so tool %s cannot run", s.member.owner, name).
+		Of(name, s.member.owner).At(callstage.Execute).NeverSent().Fix("attach it again")
+}
+
+// drainTimeout bounds how long the calls of an attached provider may take to end before it is closed, as
+// that of a plugin.
+const drainTimeout = 5 * time.Second
+
+// close closes the provider. Calls of an attached one may end first.
 func (s *source) close(ctx context.Context) error {
 	if s.isDisabled() {
 		return nil
+	}
+	if s.plugin == nil {
+		drain, cancel := context.WithTimeout(ctx, drainTimeout)
+		defer cancel()
+		s.calls.Refuse()
+		s.calls.Wait(drain)
 	}
 	return s.contain(func() error { return s.provider.Close(ctx) })
 }

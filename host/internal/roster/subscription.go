@@ -31,6 +31,16 @@ func (r *Roster) Attach(ctx context.Context, owner string, p tool.Provider) erro
 	return err
 }
 
+// Attached returns the providers that are attached.
+func (r *Roster) Attached() (out []tool.Provider) {
+	for _, s := range r.sources() {
+		if s.isAttached() {
+			out = append(out, s.provider)
+		}
+	}
+	return out
+}
+
 // isNil reports whether a provider is nil, or a nil pointer, which its methods would follow.
 func isNil(p tool.Provider) bool {
 	v := reflect.ValueOf(p)

@@ -159,6 +159,8 @@ func (s *Session) NewLocal(t *Settings, loaded *setup.Loaded, n Needs) (*Local, 
 	}
 	if dir := t.CacheDir(); dir != "" {
 		opts = append(opts, host.WithPluginCache(filepath.Join(dir, "plugins")))
+	} else if chosen("", t.Config.CacheDir, CacheVariable) == Off {
+		opts = append(opts, host.WithPluginCache(""))
 	}
 	if dir, err := state.Dir(); err == nil && n.Trace == nil && !t.Dirs.Apart {
 		opts = append(opts, host.WithState(dir), host.WithRollback(!n.Uncached)) // what is compared with a lock is files

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
 
 	"golang.org/x/tools/go/packages"
 
@@ -78,8 +81,30 @@ func (g goCommand) loadConfig(
 	config.BuildFlags = g.platform.flags()
 	config.ParseFile = source.ParseFile
 	pkgs, err := packages.Load(&config, queries...)
+	if err == nil {
+		err = g.broken(pkgs)
+	}
 	if err != nil {
 		return nil, g.failed(ctx, err)
 	}
 	return pkgs, nil
+}
+
+// broken returns an error of the system that kept the command from looking at a package, such as that of a cache
+// in which it cannot write: it reports that as a fault of the package, which then seems to have no files.
+func (g goCommand) broken(pkgs []*packages.Package) (err error) {
+	packages.Visit(pkgs, nil, func(p *packages.Package) {
+		for _, e := range p.Errors {
+			ofSystem := func(errno syscall.Errno) bool { return strings.HasSuffix(strings.TrimSpace(e.Msg), ": "+errno.Error()) }
+			if slices.ContainsFunc(systemErrors, ofSystem) && !strings.Contains(e.Msg, string(g.root)+string(os.PathSeparator)) {
+				err = errors.New(e.Msg)
+			}
+		}
+	})
+	return err
+}
+
+// systemErrors are those of a disk, of permissions and of a shortage.
+var systemErrors = []syscall.Errno{
+	syscall.EROFS, syscall.ENOSPC, syscall.EDQUOT, syscall.EACCES, syscall.EPERM, syscall.EIO, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM,
 }
