@@ -298,7 +298,7 @@ func (s *supervisor) renew(run *instance) {
 	s.workers.Go(func() {
 		ctx, cancel := context.WithTimeout(s.life, renewTime)
 		defer cancel()
-		run.calls.wait(ctx)
+		run.calls.Wait(ctx)
 		run.stop(s.life)
 	})
 }
