@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -93,6 +95,15 @@ func writeLock(ctx context.Context, s *session.Session, rules pins.Rules, yes bo
 		return err
 	}
 	now, failed := found.pinned(before)
+	user := &lockfile.Lock{}
+	if file != rules.User && counts(rules, rules.User) {
+		if user, err = s.ReadLock(rules.User); exit.Status(err) == exit.Refused {
+			return err
+		} else if err != nil { // it is made again
+			user = &lockfile.Lock{}
+		}
+		now.KeepPlatforms(user)
+	}
 	wanting := found.wanting(now)
 	report := lockReport{
 		File: file, Plugins: len(now.Plugins), WantsMore: wanting,
@@ -106,8 +117,15 @@ func writeLock(ctx context.Context, s *session.Session, rules pins.Rules, yes bo
 	if err := s.WriteLock(now, file); err != nil {
 		return err
 	}
+	if err := writeUserLock(s, rules, user, now, found); err != nil {
+		return err
+	}
 	unrecorded := errors.Join(acceptNeeds(found.described(now)), acceptChanged(s, found.plugins, now))
-	kept, notKept := pins.Pin(file, s.Settings().Dirs.Paths)
+	how := pins.Instead
+	if s.Settings().Config.File == "" && (file == rules.User || s.Settings().Dirs.Installed == "") {
+		how = pins.Everywhere
+	}
+	kept, notKept := pins.Pin(file, rules.User, s.Settings().Dirs.Paths, how)
 	s.ReloadDaemon(ctx)
 	var incomplete error
 	switch {
@@ -131,4 +149,19 @@ func writeLock(ctx context.Context, s *session.Session, rules pins.Rules, yes bo
 			"say lock: required in the configuration")
 	}
 	return err
+}
+
+// writeUserLock has the user's lock, if it counts and is not the one that is written, accept the plugins too that
+// it pins.
+func writeUserLock(s *session.Session, rules pins.Rules, user, now *lockfile.Lock, found *inspection) error {
+	i := slices.IndexFunc(rules.Locks, func(l host.Lock) bool { return l.File == rules.User && l.File != rules.File })
+	if i < 0 {
+		return nil
+	}
+	for _, p := range found.plugins {
+		if _, ok := now.Plugins[p.Name]; ok && slices.Contains(rules.Locks[i].Dirs, filepath.Dir(p.Path)) {
+			user.Take(p.Name, now)
+		}
+	}
+	return s.WriteLock(user, rules.User)
 }
