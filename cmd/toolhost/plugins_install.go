@@ -28,19 +28,17 @@ REF is one of
   https://HOST/PATH/index.json#NAME  a directory that --download wrote
   FILE.tar, DIRECTORY#NAME           the same on a disk
 
-and any of them may end in @sha256:DIGEST, which is that of the package. Credentials for registries
-are those of Docker's configuration, and proxies those of the environment. A download that is cut
-off resumes while the command runs.
+and any of them may end in @sha256:DIGEST, which is that of the package. A download that is cut off
+resumes while the command runs.
 
 What is shown are the tools with their safety, what they ask of callers, and what the plugin's
 process needs, with what is new in comparison with the version before. Without a terminal, and with
---json, --yes is the answer. What the trust: section of the configuration forbids is not installed,
-whatever the answer.
+--json, --yes is the answer. What trust: forbids is never installed.
 
 Plugins are installed to a directory of toolhost's own (install_dir), and nothing else is written
 to, but the lock next to it: it pins what is installed, the files of all platforms that a package has,
 and where it came from. With --pin, or if the configuration names plugins or plugin_dirs, the
-toolhost.lock next to the configuration pins the plugin too, for commands of that project only.
+project's toolhost.lock pins it too.
 
 Without a REF, this machine is brought to what the project's lock says, else the user's: the plugins that it pins and
 that are not there are installed, and those that are there in another version exchanged, in either
@@ -50,7 +48,7 @@ other server is asked.
 
 With --download nothing is installed: the packages that are named, or that the lock pins, are
 copied to a directory, with the files of all platforms and an index.json. Serve it by any web
-server, or carry it: --mirror DIR, or DIR#NAME as a REF. The same packages make the same bytes.
+server, or carry it: --mirror DIR, or DIR#NAME as a REF.
 
 With --check nothing changes, and the exit status is 1 if anything would.`
 

@@ -22,7 +22,8 @@ import (
 
 const aboutLock = `Start every plugin once, and write the SHA-256 of its binary, the digest of its tools'
 definitions, its version and what it declares to need to toolhost.lock, next to the
-configuration file or where its lock: says. From then on nothing else runs. The changes are
+configuration file or where its lock: says; without one, to the user's lock, next to
+install_dir. From then on nothing else runs. The changes are
 printed: read them before you trust them.
 
 If a plugin needs more than is pinned, or than was accepted when it first ran, that is shown
@@ -39,9 +40,8 @@ With --check nothing is written, and nothing starts whose binary is not as pinne
 exit status is 1 if the plugins in the directories are not those that are pinned. Use it
 first, to see what writing the lock would accept before that runs.
 
-Your state directory records which plugin directories are pinned, and by which file: if the
-lock is removed, nothing in them starts, whatever the current directory. --off unpins them:
-it removes the lock and the record. As that lets anything in them run, it needs --yes.`
+Your state directory records what is pinned: if a lock is removed, nothing of it starts. --off
+removes lock and record; as that lets anything run, it needs --yes.`
 
 func newPluginsLockCommand(s *session.Session) *cobra.Command {
 	var check, off, yes bool
