@@ -64,8 +64,10 @@ func TestSecretSetting(t *testing.T) {
 		if strings.Contains(shown, "from-") {
 			t.Errorf("it is shown:\n%s", shown)
 		}
+		if !strings.Contains(config, "from_") && !strings.Contains(shown, `"token": "(hidden)"`) {
+			t.Errorf("it is not there:\n%s", shown)
+		}
 	}
-	w.bare("config").prints(`"token": "(hidden)"`)
 	w.replace("toolhost.yaml", "plugins: {forecast: {config: {token: {from_env: HOME}}}}\n")
 	w.bare("trust").exits(5).says("gives plugin forecast your variable HOME, as config.token")
 }
