@@ -59,7 +59,8 @@ func Categories(names ...string) Option {
 func Permission(c tool.Capability) Option { return set(func(d *tool.Definition) { d.Permission = c }) }
 
 // Idempotent declares that repeating a call has no further effect, and sets how often a
-// host may retry a call if the plugin dies while running it: 0 to 10.
+// host may retry a call if the plugin dies, or does not answer in time, while running it: 0 to 10. An
+// error that the plugin answers with is not retried.
 // Default: not idempotent, no retries.
 func Idempotent(retries int) Option {
 	return set(func(d *tool.Definition) { d.Idempotent, d.MaxRetries = true, retries })

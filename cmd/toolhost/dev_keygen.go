@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/pack"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/paths"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/internal/sanitize"
@@ -65,6 +67,9 @@ func keygen(s *session.Session, file, password string) error {
 	if err != nil {
 		return exit.With(exit.Failed, err)
 	}
+	if dir := workTree(file); dir != "" {
+		s.Notef("the secret key lies in the git work tree %s: keep it elsewhere, or git will offer to commit it", sanitize.Text(dir))
+	}
 	if s.Flags.JSON {
 		return s.Out.JSON(struct {
 			pack.Key
@@ -75,6 +80,18 @@ func keygen(s *session.Session, file, password string) error {
 		"  trust:\n    publishers:\n      YOUR-NAME:\n        keys: [%[3]s]\n        plugins: [YOUR-PLUGIN]\n",
 		sanitize.Text(key.File), sanitize.Text(key.PublicFile()), key.Public)
 	return nil
+}
+
+// workTree returns the git work tree that a file lies in; empty: none.
+func workTree(file string) string {
+	dir, err := paths.Canonical(filepath.Dir(file))
+	for err == nil && !paths.Exists(filepath.Join(dir, ".git")) {
+		if dir == filepath.Dir(dir) {
+			return ""
+		}
+		dir = filepath.Dir(dir)
+	}
+	return dir
 }
 
 // passwords are where the password of a key comes from.

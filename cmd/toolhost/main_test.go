@@ -57,7 +57,7 @@ func buildAll(t *testing.T) {
 	t.Helper()
 	programs := []string{
 		"cmd/toolhost", "plugins/buffer", "plugins/execution", "plugins/fs", "plugins/introspection",
-		"cmd/toolhost/testdata/player", "cmd/toolhost/testdata/away", "cmd/toolhost/testdata/greeter", "cmd/toolhost/testdata/intruder", "cmd/toolhost/testdata/mcpserver",
+		"cmd/toolhost/testdata/player", "cmd/toolhost/testdata/away", "cmd/toolhost/testdata/greeter", "cmd/toolhost/testdata/forecast", "cmd/toolhost/testdata/intruder", "cmd/toolhost/testdata/mcpserver",
 	}
 	from := binaries.Build(t, programs...)
 	dir := require.Must(os.MkdirTemp("", "toolhost-test-"))(t)

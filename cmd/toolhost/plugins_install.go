@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/installer"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/pins"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/host/plugin"
@@ -27,20 +28,19 @@ REF is one of
   https://HOST/PATH/index.json#NAME  a directory that --download wrote
   FILE.tar, DIRECTORY#NAME           the same on a disk
 
-and any of them may end in @sha256:DIGEST, which is that of the package. Credentials for registries
-are those of Docker's configuration, and proxies those of the environment. A download that is cut
-off resumes while the command runs.
+and any of them may end in @sha256:DIGEST, which is that of the package. A download that is cut off
+resumes while the command runs.
 
 What is shown are the tools with their safety, what they ask of callers, and what the plugin's
 process needs, with what is new in comparison with the version before. Without a terminal, and with
---json, --yes is the answer. What the trust: section of the configuration forbids is not installed,
-whatever the answer.
+--json, --yes is the answer. What trust: forbids is never installed.
 
 Plugins are installed to a directory of toolhost's own (install_dir), and nothing else is written
-to, but the lock: it pins the files of all platforms that the package has, and where it came from.
-If there is no lock, one is made that pins what is there.
+to, but the lock next to it: it pins what is installed, the files of all platforms that a package has,
+and where it came from. With --pin, or if the configuration names plugins or plugin_dirs, the
+project's toolhost.lock pins it too.
 
-Without a REF, this machine is brought to what toolhost.lock says: the plugins that it pins and
+Without a REF, this machine is brought to what the project's lock says, else the user's: the plugins that it pins and
 that are not there are installed, and those that are there in another version exchanged, in either
 direction, from where the lock says. Nothing is asked: the lock is the yes. Nothing is removed, the
 lock is not written, and plugins that toolhost did not install are left alone. With --mirror no
@@ -48,7 +48,7 @@ other server is asked.
 
 With --download nothing is installed: the packages that are named, or that the lock pins, are
 copied to a directory, with the files of all platforms and an index.json. Serve it by any web
-server, or carry it: --mirror DIR, or DIR#NAME as a REF. The same packages make the same bytes.
+server, or carry it: --mirror DIR, or DIR#NAME as a REF.
 
 With --check nothing changes, and the exit status is 1 if anything would.`
 
@@ -56,6 +56,7 @@ With --check nothing changes, and the exit status is 1 if anything would.`
 type installFlags struct {
 	version                       string
 	yes, noLock, downgrade, force bool
+	pin                           bool
 }
 
 func newPluginsInstallCommand(s *session.Session) *cobra.Command {
@@ -94,11 +95,13 @@ func newPluginsInstallCommand(s *session.Session) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.version, "version", "", "`VERSION` to install, such as 1.2.0 (default: the newest release)")
 	flags.BoolVar(&check, "check", false, "say what would be done, and do nothing")
+	flags.BoolVar(&f.pin, "pin", false, "pin it for this project too: in a "+pins.LockName+" that counts for commands here")
 	flags.StringVar(&mirror, "mirror", "", "without REF: take the packages from this `DIR` or URL")
 	flags.StringVar(&download, "download", "", "install nothing, and copy the packages to this `DIR`")
 	_ = cmd.MarkFlagDirname("mirror")
 	_ = cmd.MarkFlagDirname("download")
 	cmd.MarkFlagsMutuallyExclusive("check", "download")
+	cmd.MarkFlagsMutuallyExclusive("pin", "no-lock", "download")
 	cmd.MarkFlagsMutuallyExclusive("mirror", "download")
 	return cmd
 }
@@ -124,7 +127,7 @@ func installing(ctx context.Context, s *session.Session, f installFlags, doing s
 	if s.Flags.JSON && !f.yes {
 		return exit.Usage("--json does not ask", "add --yes")
 	}
-	lock, err := openInstallLock(s, f.noLock)
+	lock, err := openInstallLock(s, f.noLock, f.pin)
 	if err != nil {
 		return err
 	}
@@ -132,6 +135,7 @@ func installing(ctx context.Context, s *session.Session, f installFlags, doing s
 	if err != nil {
 		return err
 	}
+	lock.dir = i.Dir
 	return errors.Join(run(&install{i, s, f, lock}), i.Close())
 }
 
@@ -140,8 +144,6 @@ type installation struct {
 	installer.Plan
 	// Lock are the files that pin it. None: it is not pinned.
 	Lock []string `json:"lock,omitempty"`
-	// Pinned counts the plugins that a new lock pins besides it.
-	Pinned int `json:"pinned,omitempty"`
 	// Served says whether the daemon serves it. Empty: none runs, or has other plugin directories.
 	Served string `json:"served,omitempty"`
 	// Reason says why it does not.
@@ -200,11 +202,11 @@ func (i *install) confirm(ctx context.Context, p installer.Plan) error {
 // finish pins a version that is ready, puts it in place, and tells the daemon. If it cannot be put in
 // place, the lock is as it was.
 func (i *install) finish(ctx context.Context, out installation, p *installed.Prepared, m manifest) (installation, error) {
-	written, err := i.lock.write(ctx, i.s, out.Plan, m)
+	written, err := i.lock.write(out.Plan, m)
 	if err != nil {
 		return out, errors.Join(err, p.Discard())
 	}
-	out.Lock, out.Pinned = written.files, written.others
+	out.Lock = written.files
 	at := i.Dir.PluginDir() + "/" + out.Plugin
 	unrecorded := acceptNeeds([]plugin.Status{{Name: out.Plugin, Path: at, Needs: m.Needs}})
 	if err := p.Put(); err != nil {
@@ -251,9 +253,6 @@ func (d installation) text() string {
 	}
 	if len(d.Lock) > 0 {
 		b.WriteString(", pinned in " + strings.Join(d.Lock, " and "))
-	}
-	if d.Pinned > 0 {
-		b.WriteString(", which is new and pins " + plural(d.Pinned, "plugin") + " that were there")
 	}
 	b.WriteString("\n")
 	switch {

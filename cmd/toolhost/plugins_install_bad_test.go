@@ -41,8 +41,10 @@ func (w *world) nothingInstalled() {
 			w.t.Errorf("%s is in the plugin directory", e.Name())
 		}
 	}
-	if _, err := os.Lstat(filepath.Join(w.root, "toolhost.lock")); err == nil {
-		w.t.Error("there is a lock")
+	for _, lock := range []string{w.userLock(), filepath.Join(w.root, "toolhost.lock")} {
+		if _, err := os.Lstat(lock); err == nil {
+			w.t.Errorf("there is a lock: %s", lock)
+		}
 	}
 }
 

@@ -1,19 +1,18 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/installer"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/pins"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/installed"
 	"github.com/toolhost/toolhost/internal/lockfile"
 	"github.com/toolhost/toolhost/internal/pluginpackage"
 	"github.com/toolhost/toolhost/internal/sanitize"
@@ -26,28 +25,30 @@ type manifest = pluginpackage.Manifest
 type installLock struct {
 	rules pins.Rules
 	s     *session.Session
-	off   bool // nothing is pinned
-	keep  bool // it has what is installed, and is not written
-	// files are those that exist, the one that is written first; none: there is no lock yet.
-	files []string
+	dir   *installed.Dir
+	off   bool   // nothing is pinned that was not before
+	keep  string // the lock that has what is installed, and is not written
+	// files are those that exist, the one to go by first, and fresh those that are to be made.
+	files, fresh []string
 }
 
-// openInstallLock finds the locks that apply.
-func openInstallLock(s *session.Session, no bool) (*installLock, error) {
+// openInstallLock finds the locks that apply: the user's, and the project's if it has one, if pin
+// asks for it, or if its configuration names plugins.
+func openInstallLock(s *session.Session, no, pin bool) (*installLock, error) {
 	rules, err := s.LockRules(s.Settings())
 	if err != nil {
 		return nil, err
 	}
 	l := &installLock{rules: rules, s: s, off: no || rules.Off}
-	if rules.Off {
-		return l, nil
-	}
-	at := s.Settings().Dirs.Installed
-	for _, one := range append([]string{rules.File}, lockFiles(rules, at)...) {
+	c := s.Settings().Config
+	pin = pin || c.File != "" && len(c.Plugins)+len(c.PluginDirs) > 0
+	for _, one := range slices.Concat([]string{rules.Own}, lockFiles(rules, s.Settings().Dirs.Installed), []string{rules.User}) {
+		if rules.Off && one != rules.User || slices.Contains(l.files, one) || slices.Contains(l.fresh, one) {
+			continue
+		}
 		_, err := s.ReadLock(one)
 		switch {
-		case slices.Contains(l.files, one):
-		case err == nil && !counts(rules, one): // it was merely found
+		case err == nil && one != rules.User && !counts(rules, one): // it was merely found
 			return nil, exit.Usage(sanitize.Text(one)+" is not trusted as it is: others may have written it",
 				"look at it, and: toolhost trust; or name its configuration with --config")
 		case err == nil:
@@ -56,8 +57,10 @@ func openInstallLock(s *session.Session, no bool) (*installLock, error) {
 			return nil, err
 		case !errors.Is(err, fs.ErrNotExist):
 			return nil, exit.With(exit.BadUsage, err)
-		case requires(rules, one):
+		case requires(rules, one) && (!pin || one != rules.Own || c.Lock != ""):
 			return nil, exit.Usage("the lock "+sanitize.Text(one)+" is required, and is not there", "restore it, or write it: toolhost plugins lock")
+		case !l.off && (one == rules.User || one == rules.Own && pin):
+			l.fresh = append(l.fresh, one)
 		}
 	}
 	if no && len(l.files) > 0 {
@@ -106,33 +109,35 @@ func (l *installLock) has(p installer.Plan) bool {
 			return false
 		}
 	}
-	return l.off || len(l.files) > 0
+	return len(l.fresh) == 0
 }
 
 // lockChange is a change of locks that was written.
 type lockChange struct {
-	files  []string
-	others int // plugins that a new lock pins besides
-	undo   func() error
+	files []string
+	undo  func() error
 }
 
-// write pins the files of a package. If there is no lock, it makes one of what is there.
-func (l *installLock) write(ctx context.Context, s *session.Session, p installer.Plan, m manifest) (lockChange, error) {
+// write pins the files of a package.
+func (l *installLock) write(p installer.Plan, m manifest) (lockChange, error) {
+	return l.change(func(lock *lockfile.Lock) error { return pinPackage(lock, p.Plugin, p.Source, m) })
+}
+
+func pinPackage(lock *lockfile.Lock, name, source string, m manifest) error {
 	definitions, err := lockfile.Digest(m.Definitions)
 	if err != nil {
-		return lockChange{}, err
+		return err
 	}
 	files := map[string]string{}
 	for at, b := range m.Platforms {
 		files[at] = b.SHA256()
 	}
-	e := lockfile.Entry{Definitions: definitions, Version: m.Version, Source: p.Source}
-	needs := lockfile.NeedsText(m.Needs)
-	return l.change(ctx, s, func(lock *lockfile.Lock) { lock.Pin(p.Plugin, e, files, needs) })
+	lock.Pin(name, lockfile.Entry{Definitions: definitions, Version: m.Version, Source: source}, files, lockfile.NeedsText(m.Needs))
+	return nil
 }
 
-// change changes all locks that apply, or makes one.
-func (l *installLock) change(ctx context.Context, s *session.Session, f func(*lockfile.Lock)) (out lockChange, err error) {
+// change changes all locks that apply, and makes those that are wanted.
+func (l *installLock) change(f func(*lockfile.Lock) error) (out lockChange, err error) {
 	var undo []func() error
 	out.undo = func() (err error) {
 		for _, back := range slices.Backward(undo) {
@@ -140,69 +145,64 @@ func (l *installLock) change(ctx context.Context, s *session.Session, f func(*lo
 		}
 		return err
 	}
-	if l.off || l.keep {
-		return out, nil
-	}
-	if len(l.files) == 0 {
-		lock, err := newLock(ctx, s)
+	for _, file := range slices.Concat(l.files, l.fresh) {
+		if file == l.keep {
+			continue
+		}
+		now, back, err := l.open(file)
+		if err == nil {
+			err = f(now)
+		}
+		if err == nil {
+			undo = append(undo, back)
+			err = l.s.WriteLock(now, file)
+		}
 		if err != nil {
-			return out, err
-		}
-		out.others = len(lock.Plugins)
-		f(lock)
-		if err := s.WriteLock(lock, l.rules.File); err != nil {
-			return out, err
-		}
-		undo = append(undo, func() error { return os.Remove(l.rules.File) })
-		l.files = []string{l.rules.File}
-		out.files = l.files
-		l.record(s)
-		return out, nil
-	}
-	for _, file := range l.files {
-		before, err := s.ReadLock(file)
-		now, bad := s.ReadLock(file)
-		if err := errors.Join(err, bad); err != nil {
 			return out, errors.Join(err, out.undo())
 		}
-		f(now)
-		undo = append(undo, func() error { return s.WriteLock(before, file) })
-		if err := s.WriteLock(now, file); err != nil {
-			return out, errors.Join(err, out.undo())
-		}
+		l.record(file)
+		out.files = append(out.files, file)
 	}
-	out.files = l.files
-	l.record(s)
+	l.files, l.fresh = append(l.files, l.fresh...), nil
 	return out, nil
 }
 
-// record notes by which lock the directories are pinned, as toolhost plugins lock does.
-func (l *installLock) record(s *session.Session) {
-	if _, err := pins.Pin(l.rules.File, s.Settings().Dirs.Paths); err != nil {
-		s.Warn(&tool.Error{Message: "other processes do not know that the lock is required: " + err.Error(), Hint: "say lock: required in the configuration"})
+// open returns a lock as it is, or as it is made, and what brings that back.
+func (l *installLock) open(file string) (now *lockfile.Lock, back func() error, err error) {
+	back = func() error { return os.Remove(file) }
+	switch {
+	case !slices.Contains(l.fresh, file):
+		before, err := l.s.ReadLock(file)
+		now, bad := l.s.ReadLock(file)
+		return now, func() error { return l.s.WriteLock(before, file) }, errors.Join(err, bad)
+	case file != l.rules.User:
+		return &lockfile.Lock{Others: true}, back, nil
 	}
+	now = &lockfile.Lock{} // nothing else belongs there, so the lock has what --no-lock had left out
+	all, err := l.dir.Plugins()
+	for _, p := range all {
+		v, ok := p.Current()
+		if !ok {
+			continue
+		}
+		signed, bad := l.dir.Signed(v)
+		if bad == nil {
+			bad = pinPackage(now, v.Name, v.Source, signed.Manifest)
+		}
+		err = errors.Join(err, bad)
+	}
+	return now, back, err
 }
 
-// newLock returns a lock that pins the plugins that are there. They are started for that.
-func newLock(ctx context.Context, s *session.Session) (*lockfile.Lock, error) {
-	found, err := inspect(ctx, s, nil, session.Needs{})
-	if err != nil {
-		return nil, err
+// record notes what a lock pins, as toolhost plugins lock does.
+func (l *installLock) record(file string) {
+	dirs := l.s.Settings().Dirs.Paths
+	if file == l.rules.User {
+		dirs = []string{l.dir.PluginDir()}
 	}
-	now, failed := found.pinned(nil)
-	for _, f := range failed {
-		s.Warn(&tool.Error{Plugin: f.Plugin, Message: "it did not start, so that the new lock does not pin it", Hint: "mend it, and: toolhost plugins lock"})
+	if _, err := pins.Pin(file, l.rules.User, dirs, pins.Also); err != nil {
+		l.s.Warn(&tool.Error{Message: "other processes do not know that the lock is required: " + err.Error(), Hint: "say lock: required in the configuration"})
 	}
-	if wanting := found.wanting(now); len(wanting) > 0 {
-		var names []string
-		for _, n := range wanting {
-			names = append(names, n.Plugin)
-		}
-		return nil, tool.Errorf(tool.CodeApprovalRequired,
-			"there is no lock yet, and these plugins need more than was accepted: %s", strings.Join(names, ", ")).
-			Try("make it first: toolhost plugins lock; or add --no-lock")
-	}
-	return now, nil
 }
 
 func plural(n int, what string) string {

@@ -55,8 +55,8 @@ func (i *install) sync(ctx context.Context, mirror string, check bool) error {
 		return exit.Usage("there is no lock to go by: "+sanitize.Text(i.lock.rules.File),
 			"toolhost plugins install REF makes one; with lock: off there is none")
 	}
-	i.lock.keep = true
-	report := syncReport{Lock: i.lock.rules.File, Plugins: []syncStep{}, Others: []string{}}
+	i.lock.keep = i.lock.files[0]
+	report := syncReport{Lock: i.lock.keep, Plugins: []syncStep{}, Others: []string{}}
 	for _, name := range lock.Names() {
 		e := lock.Plugins[name]
 		if e.Source == "" {

@@ -101,6 +101,9 @@ func (w *world) installed(elements ...string) string {
 	return filepath.Join(append([]string{w.state, "data", "toolhost", "installed"}, elements...)...)
 }
 
+// userLock is the lock of what is installed.
+func (w *world) userLock() string { return w.installed() + ".lock" }
+
 // From a package file to a tool that answers: it is shown, asked about, put in place, pinned for all
 // platforms, and served.
 func TestInstallFile(t *testing.T) {
@@ -115,12 +118,12 @@ func TestInstallFile(t *testing.T) {
 	w.bare("plugins", "install", file, "--yes", "--json").exits(0).json(&done)
 	equal(t, "the package", done.Package, sum.String())
 	w.bare("call", "greet.version").exits(0).prints("1.0.100")
-	lock := require.Must(lockfile.Read(filepath.Join(w.root, "toolhost.lock")))(t)
+	lock := require.Must(lockfile.Read(w.userLock()))(t)
 	equal(t, "the platforms in the lock", len(lock.Files("greeter")), 2)
 	equal(t, "the source in the lock", lock.Plugins["greeter"].Source, file+"@"+sum.String())
 	w.bare("plugins", "lock", "--check").exits(0)
 	w.bare("plugins", "lock").exits(0)
-	again, err := lockfile.Read(filepath.Join(w.root, "toolhost.lock"))
+	again, err := lockfile.Read(w.userLock())
 	if err != nil || again.Plugins["greeter"].Source == "" {
 		t.Error(err)
 	}

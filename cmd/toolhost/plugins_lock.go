@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,7 +22,8 @@ import (
 
 const aboutLock = `Start every plugin once, and write the SHA-256 of its binary, the digest of its tools'
 definitions, its version and what it declares to need to toolhost.lock, next to the
-configuration file or where its lock: says. From then on nothing else runs. The changes are
+configuration file or where its lock: says; without one, to the user's lock, next to
+install_dir. From then on nothing else runs. The changes are
 printed: read them before you trust them.
 
 If a plugin needs more than is pinned, or than was accepted when it first ran, that is shown
@@ -37,9 +40,8 @@ With --check nothing is written, and nothing starts whose binary is not as pinne
 exit status is 1 if the plugins in the directories are not those that are pinned. Use it
 first, to see what writing the lock would accept before that runs.
 
-Your state directory records which plugin directories are pinned, and by which file: if the
-lock is removed, nothing in them starts, whatever the current directory. --off unpins them:
-it removes the lock and the record. As that lets anything in them run, it needs --yes.`
+Your state directory records what is pinned: if a lock is removed, nothing of it starts. --off
+removes lock and record; as that lets anything run, it needs --yes.`
 
 func newPluginsLockCommand(s *session.Session) *cobra.Command {
 	var check, off, yes bool
@@ -93,6 +95,15 @@ func writeLock(ctx context.Context, s *session.Session, rules pins.Rules, yes bo
 		return err
 	}
 	now, failed := found.pinned(before)
+	user := &lockfile.Lock{}
+	if file != rules.User && counts(rules, rules.User) {
+		if user, err = s.ReadLock(rules.User); exit.Status(err) == exit.Refused {
+			return err
+		} else if err != nil { // it is made again
+			user = &lockfile.Lock{}
+		}
+		now.KeepPlatforms(user)
+	}
 	wanting := found.wanting(now)
 	report := lockReport{
 		File: file, Plugins: len(now.Plugins), WantsMore: wanting,
@@ -106,8 +117,15 @@ func writeLock(ctx context.Context, s *session.Session, rules pins.Rules, yes bo
 	if err := s.WriteLock(now, file); err != nil {
 		return err
 	}
+	if err := writeUserLock(s, rules, user, now, found); err != nil {
+		return err
+	}
 	unrecorded := errors.Join(acceptNeeds(found.described(now)), acceptChanged(s, found.plugins, now))
-	kept, notKept := pins.Pin(file, s.Settings().Dirs.Paths)
+	how := pins.Instead
+	if s.Settings().Config.File == "" && (file == rules.User || s.Settings().Dirs.Installed == "") {
+		how = pins.Everywhere
+	}
+	kept, notKept := pins.Pin(file, rules.User, s.Settings().Dirs.Paths, how)
 	s.ReloadDaemon(ctx)
 	var incomplete error
 	switch {
@@ -131,4 +149,19 @@ func writeLock(ctx context.Context, s *session.Session, rules pins.Rules, yes bo
 			"say lock: required in the configuration")
 	}
 	return err
+}
+
+// writeUserLock has the user's lock, if it counts and is not the one that is written, accept the plugins too that
+// it pins.
+func writeUserLock(s *session.Session, rules pins.Rules, user, now *lockfile.Lock, found *inspection) error {
+	i := slices.IndexFunc(rules.Locks, func(l host.Lock) bool { return l.File == rules.User && l.File != rules.File })
+	if i < 0 {
+		return nil
+	}
+	for _, p := range found.plugins {
+		if _, ok := now.Plugins[p.Name]; ok && slices.Contains(rules.Locks[i].Dirs, filepath.Dir(p.Path)) {
+			user.Take(p.Name, now)
+		}
+	}
+	return s.WriteLock(user, rules.User)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/pins"
@@ -38,6 +39,9 @@ func checkLock(ctx context.Context, s *session.Session, rules pins.Rules) error 
 		File: rules.File, Plugins: len(found.Plugins),
 		Differences: append([]lockfile.Difference{}, lockfile.Compare(pinned, found)...), Failed: []unpinned{},
 	}
+	report.Differences = slices.DeleteFunc(report.Differences, func(d lockfile.Difference) bool {
+		return pinned.Others && d.Kind == lockfile.Added
+	})
 	switch {
 	case len(report.Differences) > 0:
 		return report.print(s, "", exit.With(exit.Failed, &tool.Error{

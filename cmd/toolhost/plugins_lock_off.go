@@ -34,7 +34,11 @@ func removeLock(ctx context.Context, s *session.Session, rules pins.Rules, yes b
 		return exit.Usage(fmt.Sprintf("%s says lock: %s", sanitize.Text(f.File), sanitize.Text(f.Lock)),
 			"say lock: off there, or remove the key first")
 	}
-	report, err := pinnedNow(s.Settings().Dirs.Paths, rules)
+	keep := rules.User // a project's word does not unpin what is installed for all
+	if rules.File == rules.User {
+		keep, rules.Own = "", rules.User
+	}
+	report, err := pinnedNow(s.Settings().Dirs.Paths, rules, keep)
 	if err != nil {
 		return err
 	}
@@ -52,7 +56,7 @@ func removeLock(ctx context.Context, s *session.Session, rules pins.Rules, yes b
 			return exit.With(exit.Failed, fmt.Errorf("the plugins are still pinned: %w", err))
 		}
 	}
-	if err := pins.Forget(s.Settings().Dirs.Paths); err != nil {
+	if err := pins.Forget(rules.Own, rules.User, s.Settings().Dirs.Paths, keep); err != nil {
 		return exit.With(exit.Failed, fmt.Errorf("the plugin directories are still on record as pinned: %w", err))
 	}
 	s.ReloadDaemon(ctx)
@@ -60,7 +64,7 @@ func removeLock(ctx context.Context, s *session.Session, rules pins.Rules, yes b
 }
 
 // pinnedNow returns what there is to remove.
-func pinnedNow(dirs []string, rules pins.Rules) (unlockReport, error) {
+func pinnedNow(dirs []string, rules pins.Rules, keep string) (unlockReport, error) {
 	out := unlockReport{Directories: []string{}, Files: []string{}}
 	if info, err := os.Lstat(rules.Own); err == nil {
 		if info.IsDir() {
@@ -72,13 +76,15 @@ func pinnedNow(dirs []string, rules pins.Rules) (unlockReport, error) {
 	if err != nil {
 		return out, err
 	}
-	for i, file := range record.Locks(dirs) {
-		if file == "" {
-			continue
+	for _, dir := range dirs {
+		locks := slices.DeleteFunc(record.Locks(rules.Own, rules.User, dir), func(file string) bool { return file == keep })
+		if len(locks) > 0 {
+			out.Directories = append(out.Directories, dir)
 		}
-		out.Directories = append(out.Directories, dirs[i])
-		if !slices.Contains(out.Files, file) {
-			out.Files = append(out.Files, file)
+		for _, file := range locks {
+			if !slices.Contains(out.Files, file) {
+				out.Files = append(out.Files, file)
+			}
 		}
 	}
 	return out, nil

@@ -150,7 +150,7 @@ func TestInstallFromRegistry(t *testing.T) {
 	w.bare("plugins", "install", "--check").exits(0).prints("greeter 1.1.100: none")
 
 	second := newInstallWorld(t)
-	copyFile(t, filepath.Join(w.root, "toolhost.lock"), filepath.Join(second.root, "toolhost.lock"))
+	copyFile(t, w.userLock(), filepath.Join(second.root, "toolhost.lock"))
 	second.bare("plugins", "install").exits(5).says("toolhost trust") // anyone may have put it there
 	second.bare("plugins", "upgrade", "--all", "--yes").exits(5).says("toolhost trust")
 	second.env = append(second.env, "TOOLHOST_CONFIG="+filepath.Join(second.root, "toolhost.yaml"))
@@ -175,7 +175,7 @@ func TestInstallFromRegistry(t *testing.T) {
 	third := newInstallWorld(t)
 	third.env = append(third.env, "TOOLHOST_CONFIG="+filepath.Join(third.root, "toolhost.yaml"))
 	third.write("toolhost.yaml", "lock: required\n")
-	copyFile(t, filepath.Join(w.root, "toolhost.lock"), filepath.Join(third.root, "toolhost.lock"))
+	copyFile(t, w.userLock(), filepath.Join(third.root, "toolhost.lock"))
 	third.bare("trust", "--yes").exits(0)
 	third.bare("plugins", "install").exits(6).says("connection refused")
 	third.bare("plugins", "install", "--mirror", mirror).exits(0)

@@ -39,11 +39,10 @@ func (i *install) remove(ctx context.Context, name string) error {
 	if err := i.Dir.Remove(name); err != nil {
 		return tool.Errorf(tool.CodeUnavailable, "%s cannot be removed: %w", name, err).Of("", name)
 	}
-	var unpinned lockChange
-	if len(i.lock.files) > 0 {
-		if unpinned, err = i.lock.change(ctx, i.s, func(l *lockfile.Lock) { l.Unpin(name) }); err != nil {
-			return err
-		}
+	i.lock.fresh = nil
+	unpinned, err := i.lock.change(func(l *lockfile.Lock) error { l.Unpin(name); return nil })
+	if err != nil {
+		return err
 	}
 	i.s.ReloadDaemon(ctx)
 	return i.s.Answer(map[string]any{"removed": name, "unpinned": append([]string{}, unpinned.files...)}, "removed %s\n", name)

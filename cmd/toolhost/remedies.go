@@ -21,6 +21,7 @@ var remedies = map[remedy.Remedy]string{
 	remedy.AcceptLevel:  "toolhost plugins enable NAME",
 	remedy.AcceptLess:   "toolhost plugins enable NAME",
 	remedy.Restart:      "toolhost plugins restart NAME",
+	remedy.Setting:      "see plugins.NAME in toolhost.yaml",
 	remedy.Login:        "run toolhost plugins login NAME",
 	remedy.Lock:         "toolhost plugins lock",
 	remedy.RestoreLock:  "restore it, or pin what is there now: toolhost plugins lock (to run what is not pinned: toolhost plugins lock --off)",

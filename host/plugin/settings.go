@@ -30,8 +30,8 @@ type Settings struct {
 	// Env holds variables, NAME=value, in addition to those of host.WithPluginEnv and
 	// the few that every plugin gets. Default: none.
 	Env []string `json:"-"`
-	// Config is the plugin's own configuration, a mapping that fits the schema of the plugin. It is not kept secret:
-	// use environment for secrets. Default: none.
+	// Config is the plugin's own configuration, a mapping that fits the schema of the plugin. In toolhost.yaml a text in
+	// it may be {from_env: NAME} or {from_file: PATH}, as in environment. Default: none.
 	Config json.RawMessage `json:"config,omitempty" title:"a mapping, which the plugin gets as a JSON object" example:"{\"depth\": 3}"`
 	// Carrier is what calls travel on: stream, socket (faster) or unary. If a plugin does not offer it, the host uses
 	// the next that the plugin does: socket, then stream, then unary.

@@ -16,6 +16,9 @@ import (
 // [*tool.Error] with the code unavailable, as for all plugins that are refused, that
 // shows what is pinned, what was found, and the command that accepts it.
 func (l *Lock) Check(name string, found Entry) error {
+	if _, pinned := l.Plugins[name]; !pinned && l.Others {
+		return nil
+	}
 	differences := slices.DeleteFunc(l.compare(name, found), func(d Difference) bool {
 		return d.Kind == Needs && d.Needs.Larger() == nil
 	})

@@ -27,6 +27,9 @@ const maxSource = 4 << 10
 
 // format is the oldest that can be read by who knows it.
 func (l *Lock) format() int {
+	if l.Others {
+		return newest
+	}
 	for _, name := range l.Names() {
 		if _, script := l.elsewhere[name][AnyPlatform]; script || l.Plugins[name].Source != "" {
 			return newest
@@ -39,6 +42,13 @@ const head = `# Made by toolhost plugins lock. It pins what may run: anything el
 # Do not edit it; run the command again to accept what has changed.
 `
 
+// headOfSome is the head of a lock that ends in the line others.
+const (
+	headOfSome = `# Made by toolhost plugins install. It pins these plugins; toolhost plugins lock pins all.
+`
+	others = "others run"
+)
+
 // Bytes returns the file's content, the same for equal locks.
 //
 // # Errors
@@ -46,7 +56,11 @@ const head = `# Made by toolhost plugins lock. It pins what may run: anything el
 // A plain error for a malformed name, digest or version.
 func (l *Lock) Bytes() ([]byte, error) {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "%sformat %d\n", head, l.format())
+	top := head
+	if l.Others {
+		top = headOfSome
+	}
+	fmt.Fprintf(&b, "%sformat %d\n", top, l.format())
 	for _, name := range l.Names() {
 		e, platforms := l.Plugins[name], maps.Clone(l.elsewhere[name])
 		if err := e.check(name, len(platforms) > 0); err != nil {
@@ -84,6 +98,9 @@ func (l *Lock) Bytes() ([]byte, error) {
 		} else {
 			fmt.Fprintf(&b, "%s version %s\n", name, strconv.QuoteToGraphic(e.Version))
 		}
+	}
+	if l.Others {
+		fmt.Fprintf(&b, "\n%s\n", others)
 	}
 	if b.Len() > MaxSize {
 		return nil, fmt.Errorf("the lock would have %d bytes, more than %d", b.Len(), MaxSize)
@@ -181,6 +198,10 @@ func (p *parser) add(line string) error {
 	}
 	if p.format == 0 {
 		return p.setFormat(line)
+	}
+	if line == others && p.format == newest {
+		p.lock.Others = true
+		return nil
 	}
 	fields := strings.SplitN(line, " ", 3)
 	if len(fields) < 3 || !ident.Valid(fields[0]) {

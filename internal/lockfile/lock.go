@@ -45,6 +45,9 @@
 // The platform any stands for every one that has no line of its own. A lock with either has
 // format 3, others have format 2, so that an older toolhost reads them.
 //
+// A lock that pins some plugins and lets others run ends in the line "others run": what is cut off
+// can only allow less.
+//
 // A file with a fact or format that is not known here is refused, as it may forbid
 // something. Format 1, whose binary lines have no platform and count on every one, is
 // still read.
@@ -78,6 +81,8 @@ const platform = runtime.GOOS + "/" + runtime.GOARCH
 // nothing runs.
 type Lock struct {
 	Plugins map[string]Entry
+	// Others lets run what is not pinned: the lock is about the plugins that it names alone.
+	Others bool
 	// elsewhere is what is pinned for other platforms, by plugin and platform.
 	elsewhere map[string]map[string]foreign
 }
@@ -129,6 +134,18 @@ func (l *Lock) Pin(name string, e Entry, files map[string]string, needs string) 
 		l.Plugins = map[string]Entry{}
 	}
 	l.Plugins[name] = e
+}
+
+// Take pins of a plugin what from pins of it.
+func (l *Lock) Take(name string, from *Lock) {
+	l.Unpin(name)
+	if l.Plugins == nil {
+		l.Plugins = map[string]Entry{}
+	}
+	l.Plugins[name] = from.Plugins[name]
+	for at, f := range from.elsewhere[name] {
+		l.addElsewhere(name, at, f)
+	}
 }
 
 // Unpin removes all that is pinned of a plugin.

@@ -31,8 +31,8 @@ func TestSensitiveConfiguration(t *testing.T) {
 	const declared = `{"type":"object","properties":{"region":{"enum":["eu"]},"accounts":{"type":"array","items":{"type":"object",
 		"properties":{"token":{"type":"string","maxLength":4,"writeOnly":true}}}}}}`
 	for text, want := range map[string]string{
-		`{"region":"us"}`:                   `the configuration does not fit: invalid value for region: "us" is not "eu"`,
-		`{"accounts":[{"token":"s3cret"}]}`: "the configuration does not fit: invalid value for accounts[0].token (its value is sensitive, and not shown)",
+		`{"region":"us"}`:                   `the configuration does not fit: invalid value for region: "us" is not "eu" (enum)`,
+		`{"accounts":[{"token":"s3cret"}]}`: "the configuration does not fit: invalid value for accounts[0].token: maxLength (its value is sensitive, and not shown)",
 		`{"accounts":[{"token":"ok"}]}`:     "<nil>",
 	} {
 		if got := fmt.Sprint(checkConfiguration(t.Context(), []byte(declared), []byte(text))); got != want {

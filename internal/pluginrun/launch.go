@@ -177,6 +177,9 @@ func startError(ctx context.Context, p *process, err error, took time.Duration) 
 		out.Err = refusal
 	default:
 		out.Err, out.OperatorHint = err, cmp.Or(tool.AsError(err).OperatorHint, out.OperatorHint)
+		if bad := new(ConfigurationError); errors.As(err, &bad) {
+			out.Err = fmt.Errorf("%w; %s", err, bad.hint(p.name)) // in the message, which is remembered and shown everywhere
+		}
 	}
 	out.OperatorHint = cmp.Or(safefile.DescriptorHint(out.Err), out.OperatorHint)
 	out.Message = fmt.Sprintf("plugin %s did not start: %s", p.name, sanitize.Line(out.Err.Error(), 1000))

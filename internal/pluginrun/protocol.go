@@ -92,6 +92,9 @@ func (l *protocolLink) configure(ctx context.Context) error {
 		handed.Protected = l.cfg.Protected()
 	}
 	if err := l.wire.Configure(ctx, handed); err != nil {
+		if tool.CodeOf(err) == tool.CodeToolFailed {
+			err = &ConfigurationError{error: err}
+		}
 		return err
 	}
 	return l.openStream(ctx, l.cfg.Carrier)

@@ -25,6 +25,7 @@ const (
 	AcceptLevel  Remedy = "Host.AcceptLevels for NAME"
 	AcceptLess   Remedy = "Host.AcceptSandbox for NAME"
 	Restart      Remedy = "Host.RestartPlugin for NAME"
+	Setting      Remedy = "see NAME in its settings: WithPluginSettings"
 	Login        Remedy = "authorize the host at NAME"
 	Lock         Remedy = "write the lock again"
 	RestoreLock  Remedy = "restore it, or pin what is there now (to run what is not pinned: a host without this lock)"

@@ -76,6 +76,11 @@ func (s *Schema) explain(fault *jsonschema.ValidationError, v any) error {
 		if text := cut(x.problem(f), maxProblemLength); !seen[text] {
 			seen[text] = true
 			violation.Problems = append(violation.Problems, text)
+			path := x.path(f.at)
+			if f.name != "" {
+				path = join(path, f.name)
+			}
+			violation.Places = append(violation.Places, Place{path, cmp.Or(f.keyword, f.node.via), f.class == missing})
 		}
 	}
 	if len(violation.Problems) == 0 {

@@ -19,6 +19,14 @@ type Violation struct {
 	Problems []string
 	// Omitted is the number of further problems.
 	Omitted int
+	// Places are those of Problems, if they are known.
+	Places []Place
+}
+
+// Place is where a problem is: the path of the value, and the keyword of the schema that it breaks.
+type Place struct {
+	Path, Keyword string
+	Missing       bool // there is no value
 }
 
 // Error lists the first five problems and the number of the others.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -43,9 +44,13 @@ func invalidResult(msg string) *tool.Error {
 }
 
 // newFailure returns the block that is sent for an error. It omits Detail, which may
-// hold a stack trace, and Unsent, which only the host can know.
+// hold a stack trace and goes to standard error, the plugin's log, and Unsent, which only the
+// host can know.
 func newFailure(err error) block {
 	e := tool.AsError(err)
+	if e.Detail != "" {
+		_, _ = fmt.Fprintf(os.Stderr, "%s: %s\n%s\n", e.Tool, e.Message, e.Detail)
+	}
 	message := err.Error() // says more than e.Message if e is wrapped
 	if advice := e.Advice(); advice != "" {
 		message = strings.TrimSuffix(message, " ("+advice+")")

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/internal/deadline"
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -20,8 +21,8 @@ const (
 
 // Retry repeats an attempt that failed through no fault of the call, at most
 // most times: an attempt that never left the host, or any attempt of an
-// idempotent tool. It never repeats a refusal, a tool's own failure, or a call
-// whose context has ended. All attempts together may take total (0: unlimited);
+// idempotent tool. It never repeats a refusal, what a plugin has answered, a tool's own
+// failure, or a call whose context has ended. All attempts together may take total (0: unlimited);
 // Retry does not start one that has no time left, and repeats nothing if [Trace.Once] is set. If most is 0 or less, the
 // step is skipped.
 func Retry(most int, idempotent bool, total time.Duration) Middleware {
@@ -56,7 +57,7 @@ func Retry(most int, idempotent bool, total time.Duration) Middleware {
 // repeatable reports whether another attempt may succeed and is harmless.
 func repeatable(err error, idempotent bool) bool {
 	var e *tool.Error
-	if !errors.As(err, &e) || !e.Unsent && !idempotent {
+	if !errors.As(err, &e) || !e.Unsent && (!idempotent || errors.Is(err, wire.ErrClaimed)) {
 		return false
 	}
 	switch e.Code {

@@ -8,10 +8,18 @@ import (
 )
 
 // MarshalJSON writes the file that says the same, with all defaults and without the values
-// of variables.
-func (c Config) MarshalJSON() ([]byte, error) { return json.Marshal(c.tree()) }
+// of variables and of the config of plugins.
+func (c Config) MarshalJSON() ([]byte, error) {
+	tree := c.tree()
+	hideConfig(tree["defaults"])
+	plugins, _ := tree["plugins"].(map[string]any)
+	for _, one := range plugins {
+		hideConfig(one)
+	}
+	return json.Marshal(tree)
+}
 
-// tree returns what MarshalJSON writes.
+// tree returns what MarshalJSON writes, with the config of plugins.
 func (c Config) tree() map[string]any {
 	type plain Config
 	return shownMapping(root(), plain(c))

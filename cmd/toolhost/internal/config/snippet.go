@@ -87,7 +87,9 @@ func secretParts(lines []string) []int {
 // namesEnvironment reports whether a key is environment, or a misspelling of it, or another
 // key of an MCP server that people write secrets beneath.
 func namesEnvironment(key string) bool {
-	key = strings.ToLower(key)
+	if key = strings.ToLower(key); key == "config" { // of a plugin
+		return true
+	}
 	return strings.HasPrefix(key, "env") || strings.HasPrefix(key, "header") || strings.Contains(key, "secret") ||
 		key == "args" || key == "url" || suggest.Distance(key, "environment") <= 4
 }

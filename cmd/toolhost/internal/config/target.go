@@ -164,7 +164,7 @@ func (r *resolver) variable(where string, v Variable) string {
 	if v.FromFile != "" {
 		r.files = append(r.files, v.FromFile)
 	}
-	value, err := v.resolve(r.in.Lookup)
+	value, err := v.Text(r.in.Lookup)
 	if err != nil {
 		r.add(where+"."+v.Name, err)
 	}

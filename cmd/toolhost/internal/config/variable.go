@@ -131,14 +131,15 @@ const maxValue = 64 << 10
 // Why a reference cannot be resolved, with the names of the variable and of what it refers
 // to. No error contains a value.
 func (v Variable) Resolve(lookup func(string) (string, bool)) (string, error) {
-	value, err := v.resolve(lookup)
+	value, err := v.Text(lookup)
 	if err != nil {
 		return "", fmt.Errorf("the variable %s cannot be set: %w", v.Name, err)
 	}
 	return v.Name + "=" + value, nil
 }
 
-func (v Variable) resolve(lookup func(string) (string, bool)) (string, error) {
+// Text returns the value alone, as Resolve does.
+func (v Variable) Text(lookup func(string) (string, bool)) (string, error) {
 	switch {
 	case v.FromEnv != "":
 		value, ok := lookup(v.FromEnv)

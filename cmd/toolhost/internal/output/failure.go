@@ -16,9 +16,11 @@ type Failure struct {
 	Code    tool.Code `json:"code"`
 	Message string    `json:"message"`
 	// Hint says what to do next; empty: the message does, or nothing helps.
-	Hint   string `json:"hint,omitempty"`
-	Tool   string `json:"tool,omitempty"`
-	Plugin string `json:"plugin,omitempty"`
+	Hint string `json:"hint,omitempty"`
+	// RetryAfter is how long to wait before trying again. Zero: unknown.
+	RetryAfter tool.Duration `json:"retry_after,omitempty"`
+	Tool       string        `json:"tool,omitempty"`
+	Plugin     string        `json:"plugin,omitempty"`
 	// Detail is evidence, such as the end of a plugin's standard error.
 	Detail string `json:"detail,omitempty"`
 }
@@ -27,7 +29,7 @@ type Failure struct {
 func FailureOf(err error) Failure {
 	e := tool.AsError(err)
 	return Failure{
-		Code: exit.Code(err), Message: Message(err), Hint: e.Advice(), Tool: e.Tool, Plugin: e.Plugin, Detail: e.Detail,
+		Code: exit.Code(err), Message: Message(err), Hint: e.Advice(), RetryAfter: e.RetryAfter, Tool: e.Tool, Plugin: e.Plugin, Detail: e.Detail,
 	}
 }
 

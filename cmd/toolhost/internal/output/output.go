@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"golang.org/x/term"
 
@@ -98,6 +99,9 @@ func (o *Writer) Warning(e *tool.Error, detailed bool) {
 func (o *Writer) hint(e *tool.Error) {
 	if advice := e.Advice(); advice != "" {
 		o.Printf("  %s\n", sanitize.Text(advice))
+	}
+	if wait := time.Duration(e.RetryAfter).Round(time.Second); e.Hint == "" && wait > 0 { // a hint says it
+		o.Printf("  try again in %s\n", wait)
 	}
 }
 

@@ -3,6 +3,7 @@
 package pins
 
 import (
+	"maps"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -22,10 +23,10 @@ const LockName = "toolhost.lock"
 type Rules struct {
 	// Off: the operator's configuration switches locks off.
 	Off bool
-	// Own is the lock that belongs to the configuration. File is the lock that toolhost
-	// plugins lock writes and compares with: Own, or if that does not exist, the one on
-	// record.
-	Own, File string
+	// Own is the lock that belongs to the configuration, User that of what is installed for the
+	// user; empty: nothing can be. File is the one of them, or of those on record, that toolhost
+	// plugins lock writes and compares with.
+	Own, User, File string
 	// Locks are the locks that plugins have to agree with.
 	Locks []host.Lock
 }
@@ -35,6 +36,9 @@ type Source struct {
 	Config     *config.Config
 	ConfigPath string
 	Dirs       []string // the plugin directories
+	// User is the lock of what is installed for the user, and Installed that one of Dirs; empty:
+	// none of them.
+	User, Installed string
 	// Apart says that one plugin was named in place of those that are installed: then a lock
 	// counts only if the configuration requires it.
 	Apart bool
@@ -54,10 +58,11 @@ type Keeper struct{ unrecorded sync.Map }
 //
 //  1. The configuration: lock: off, required or a path. A configuration in effect was named
 //     or is trusted, so it is the operator's word.
-//  2. The lock next to the configuration file, if it exists, and for each plugin directory
-//     the lock on record. Plugins have to agree with both, and a lock on record has to
-//     exist. A lock that was merely found in the current directory, without a
-//     configuration, counts if it is on record or trusted (toolhost trust).
+//  2. The lock next to the configuration file, if it exists, the user's lock for what is
+//     installed, and for each plugin directory the locks on record that count here
+//     ([Record.Locks]). Plugins have to agree with all, and a lock on record has to exist. A
+//     lock that was merely found in the current directory, without a configuration, counts if
+//     it is on record or trusted (toolhost trust).
 //  3. Nothing is pinned. A lock that appears is on record from then on.
 //
 // # Errors
@@ -68,7 +73,7 @@ func (k *Keeper) Rules(src Source) (Rules, error) {
 	if err != nil {
 		return Rules{}, exit.With(exit.BadUsage, err)
 	}
-	rules := Rules{Own: own.File, File: own.File}
+	rules := Rules{Own: own.File, User: src.User, File: own.File}
 	if src.Config.Lock == config.LockOff {
 		rules.Off = true
 		return rules, nil
@@ -83,8 +88,13 @@ func (k *Keeper) Rules(src Source) (Rules, error) {
 	if err != nil {
 		return Rules{}, err
 	}
-	recorded := record.Locks(src.Dirs)
-	if required := own.Required; slices.Contains(recorded, "") {
+	pinned := map[string][]string{} // directories by lock
+	for _, dir := range src.Dirs {
+		for _, lock := range record.Locks(own.File, src.User, dir) {
+			pinned[lock] = append(pinned[lock], dir)
+		}
+	}
+	if required := own.Required; len(pinned[own.File]) < len(src.Dirs) {
 		own.Seen = func() { k.seen(src, own.File, required) }
 	}
 	if _, unrecorded := k.unrecorded.Load(own.File); unrecorded {
@@ -94,29 +104,41 @@ func (k *Keeper) Rules(src Source) (Rules, error) {
 		rules.Locks = []host.Lock{own}
 		return rules, nil
 	}
-	for i, file := range recorded {
-		switch file {
-		case "":
-		case own.File:
-			own.Required = true
-		default:
-			rules.Locks = append(rules.Locks, host.Lock{File: file, Dirs: src.Dirs[i : i+1], Required: true, Found: true})
-		}
-	}
-	if len(rules.Locks) > 0 && !own.Required && !paths.Exists(own.File) && paths.Exists(filepath.Dir(rules.Locks[0].File)) {
-		rules.File = rules.Locks[0].File
-	}
+	own.Required = pinned[own.File] != nil
+	delete(pinned, own.File)
 	counts, err := src.counts(own)
 	if err != nil {
 		return Rules{}, exit.With(exit.BadUsage, err)
 	}
 	if counts {
-		rules.Locks = slices.Insert(rules.Locks, 0, own)
+		rules.Locks = []host.Lock{own}
+	}
+	for _, file := range slices.Sorted(maps.Keys(pinned)) {
+		l := host.Lock{File: file, Dirs: pinned[file], Required: true, Found: true, Servers: file == src.User && record[file].All}
+		rules.Locks = append(rules.Locks, l)
+		if file != src.User && !own.Required && !paths.Exists(own.File) && paths.Exists(filepath.Dir(file)) {
+			rules.File = file
+		}
+	}
+	if src.Installed != "" && rules.File == own.File && src.Config.File == "" && !counts {
+		rules.File = src.User
+	}
+	if src.Installed != "" && pinned[src.User] == nil && paths.Exists(src.User) {
+		dirs := []string{src.Installed}
+		rules.Locks = append(rules.Locks, host.Lock{File: src.User, Dirs: dirs, Found: true, Seen: func() {
+			_, _ = Pin(src.User, src.User, dirs, Also) // what cannot be recorded counts as long as it is there
+		}})
 	}
 	for i, l := range rules.Locks { // the lock that is written has the servers too
-		rules.Locks[i].Servers = l.File == rules.File
+		rules.Locks[i].Servers = l.Servers || l.File == rules.File && l.File != src.User
 	}
 	return rules, nil
+}
+
+// UserLock returns the lock of what is installed to a directory: next to it.
+func UserLock(dir string) (string, error) {
+	path, err := paths.Canonical(dir)
+	return path + ".lock", err
 }
 
 // OwnLock returns the lock that belongs to a configuration file, which need not exist.
@@ -175,11 +197,10 @@ func (s Source) counts(own host.Lock) (bool, error) {
 	return counts, nil
 }
 
-// seen records a lock that a host has seen, for the directories that have none on record. If
-// that fails, this process remembers the lock, and reports it unless the configuration
+// seen records a lock that a host has seen. If that fails, this process remembers the lock, and reports it unless the configuration
 // requires the lock.
 func (k *Keeper) seen(src Source, lock string, required bool) {
-	kept, err := record(lock, src.Dirs, false)
+	kept, err := Pin(lock, src.User, src.Dirs, Also)
 	if kept {
 		return
 	}

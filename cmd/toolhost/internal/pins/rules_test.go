@@ -19,6 +19,7 @@ type place struct {
 	t             *testing.T
 	state, dir    string
 	root, lock    string
+	user          string // the user's lock, if dir is what is installed
 	config        config.Config
 	keeper        pins.Keeper
 	trusted       bool
@@ -41,12 +42,16 @@ func (p *place) write(path string) {
 }
 
 func (p *place) rules() (pins.Rules, error) {
-	return p.keeper.Rules(pins.Source{
+	src := pins.Source{
 		Config: &p.config, ConfigPath: filepath.Join(p.root, "toolhost.yaml"), Dirs: []string{p.dir},
 		Trusts:     func(string, string) (bool, error) { return p.trusted, nil },
 		Ignored:    func(path string) { p.ignored = append(p.ignored, path) },
 		Unrecorded: func(lock string, _ error) { p.lost = append(p.lost, lock) },
-	})
+	}
+	if p.user != "" {
+		src.User, src.Installed = p.user, p.dir
+	}
+	return p.keeper.Rules(src)
 }
 
 // locks are the locks that count, and a "!" after those that are required.
@@ -65,8 +70,8 @@ func (p *place) counts(want ...string) {
 	}
 }
 
-// A lock that was found counts if it is trusted. Seeing it is enough for it to be wanted, wherever a
-// command runs, and every lock that is on record has to agree.
+// A lock that was found counts if it is trusted. Seeing it is enough for it to be wanted: in its
+// project, and elsewhere for plugins that lie in the project.
 func TestRulesOfWhatWasSeen(t *testing.T) {
 	p := newPlace(t)
 	p.counts()
@@ -83,7 +88,30 @@ func TestRulesOfWhatWasSeen(t *testing.T) {
 	require.NoError(t, os.Remove(p.lock))
 	p.counts(p.lock + "!")
 
-	// Another lock, in another directory, does not stand for the one that is missing.
+	other := newPlace(t)
+	other.state, other.dir = p.state, p.dir
+	t.Setenv("XDG_STATE_HOME", p.state)
+	other.counts()
+	other.write(other.lock)
+	other.trusted = true
+	other.counts(other.lock)
+	other.dir = filepath.Join(p.root, "plugins")
+	require.NoError(t, os.Mkdir(other.dir, 0o700))
+	require.Must(pins.Pin(p.lock, "", []string{other.dir}, pins.Also))(t)
+	other.counts(other.lock, p.lock+"!")
+
+	require.NoError(t, pins.Forget(p.lock, "", []string{p.dir}, ""))
+	p.counts()
+}
+
+// A lock of all that there is, which was written without a configuration, counts wherever a command
+// runs; another lock, in another directory, does not stand for the one that is missing.
+func TestRulesOfAllThatThereWas(t *testing.T) {
+	p := newPlace(t)
+	if kept, err := pins.Pin(p.lock, "", []string{p.dir}, pins.Everywhere); !kept || err != nil {
+		t.Errorf("pinned by hand: %t, %v", kept, err)
+	}
+	p.counts(p.lock + "!")
 	other := newPlace(t)
 	other.state, other.dir = p.state, p.dir
 	t.Setenv("XDG_STATE_HOME", p.state)
@@ -95,20 +123,42 @@ func TestRulesOfWhatWasSeen(t *testing.T) {
 	other.counts(p.lock + "!")
 	other.trusted = true
 	other.counts(other.lock, p.lock+"!")
+	require.NoError(t, pins.Forget(other.lock, "", []string{p.dir}, ""))
+	other.counts(other.lock)
+}
 
-	require.NoError(t, pins.Forget([]string{p.dir}))
-	p.counts()
-	if kept, err := pins.Pin(p.lock, []string{p.dir}); !kept || err != nil {
-		t.Errorf("pinned by hand: %t, %v", kept, err)
+// What is installed for the user has a lock of its own, next to it.
+func TestRulesOfTheUser(t *testing.T) {
+	p := newPlace(t)
+	t.Setenv("XDG_STATE_HOME", p.state)
+	p.user = require.Must(pins.UserLock(p.dir))(t)
+	if p.user != p.dir+".lock" {
+		t.Errorf("the lock is %s", p.user)
 	}
-	p.counts(p.lock + "!")
+	p.counts()
+	p.write(p.user)
+	p.counts(p.user)
+	r := require.Must(p.rules())(t)
+	if r.File != p.user || r.Locks[0].Servers || !slices.Equal(r.Locks[0].Dirs, []string{p.dir}) {
+		t.Errorf("the rules are %+v", r)
+	}
+	r.Locks[0].Seen()
+	require.NoError(t, os.Remove(p.user))
+	p.counts(p.user + "!")
+	p.write(p.lock)
+	p.trusted = true
+	p.counts(p.lock, p.user+"!")
+	require.NoError(t, pins.Forget(p.lock, p.user, []string{p.dir}, p.user))
+	p.counts(p.lock, p.user+"!")
+	require.NoError(t, pins.Forget(p.user, p.user, []string{p.dir}, ""))
+	p.counts(p.lock)
 }
 
 // A record that cannot be read may require a lock, so it decides nothing.
 func TestRulesOfADamagedRecord(t *testing.T) { //nolint:paralleltest // newPlace sets the environment
 	p := newPlace(t)
 	record := filepath.Join(p.state, "toolhost", "locked.json")
-	require.Must(pins.Pin(p.lock, []string{p.dir}))(t)
+	require.Must(pins.Pin(p.lock, "", []string{p.dir}, pins.Everywhere))(t)
 	fails := func(texts ...string) {
 		t.Helper()
 		_, err := p.rules()
@@ -137,7 +187,7 @@ func TestRulesOfTheConfiguration(t *testing.T) { //nolint:paralleltest // newPla
 	p.counts(p.lock + "!")
 	p.config.Lock = filepath.Join(p.root, "named")
 	p.counts(p.config.Lock + "!")
-	require.Must(pins.Pin(p.config.Lock, []string{p.dir}))(t)
+	require.Must(pins.Pin(p.config.Lock, "", []string{p.dir}, pins.Instead))(t)
 	p.config.Lock = ""
 	p.counts(p.lock, filepath.Join(p.root, "named")+"!") // which it named before, and is on record
 	p.config.Lock = config.LockOff
@@ -173,7 +223,7 @@ func TestRulesWithoutAStateDirectory(t *testing.T) {
 	p := newPlace(t)
 	t.Setenv("XDG_STATE_HOME", "")
 	t.Setenv("HOME", "")
-	if kept, err := pins.Pin(p.lock, []string{p.dir}); kept || err != nil {
+	if kept, err := pins.Pin(p.lock, "", []string{p.dir}, pins.Everywhere); kept || err != nil {
 		t.Errorf("it is kept: %t, %v", kept, err)
 	}
 	p.write(p.lock)

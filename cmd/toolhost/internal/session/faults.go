@@ -1,7 +1,9 @@
 package session
 
 import (
+	"errors"
 	"slices"
+	"strings"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
@@ -38,6 +40,13 @@ func ConfigProblem(c *config.Config, fault *tool.Error) config.Problem {
 	}
 	if fault.Plugin == "" {
 		return c.Problem(text, fault.Advice())
+	}
+	if bad := new(pluginrun.ConfigurationError); errors.As(fault.Err, &bad) {
+		keys := append([]string{"plugins", fault.Plugin, "config"}, strings.Split(bad.Setting, ".")...)
+		if bad.Setting == "" {
+			keys = keys[:3]
+		}
+		return c.Problem(text, fault.Advice(), keys...)
 	}
 	return c.Problem(text, fault.Advice(), "plugins", fault.Plugin)
 }

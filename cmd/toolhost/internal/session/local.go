@@ -184,8 +184,12 @@ func (s *Session) LockRules(t *Settings) (pins.Rules, error) {
 	if err != nil {
 		return pins.Rules{}, err
 	}
+	user, err := t.UserLock()
+	if err != nil {
+		return pins.Rules{}, exit.With(exit.BadUsage, err)
+	}
 	rules, err := s.locks.Rules(pins.Source{
-		Config: t.Config, ConfigPath: path, Dirs: t.Dirs.Paths, Apart: t.Dirs.Apart,
+		Config: t.Config, ConfigPath: path, Dirs: t.Dirs.Paths, Apart: t.Dirs.Apart, User: user, Installed: t.Dirs.Installed,
 		Trusts: trustsContent, Ignored: s.noteUntrusted,
 		Unrecorded: func(lock string, err error) {
 			if s.log != nil {

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/paths"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/pins"
@@ -42,6 +43,9 @@ func (t *Settings) Protected() []string {
 	if dir := t.InstallDir(); dir != "" {
 		out = append(out, dir)
 	}
+	if lock, err := t.UserLock(); err == nil && lock != "" {
+		out = append(out, lock)
+	}
 	for _, path := range t.flags.MCPConfigs {
 		if abs, err := filepath.Abs(path); err == nil {
 			out = append(out, abs)
@@ -57,6 +61,12 @@ func (t *Settings) Protected() []string {
 				out = append(out, v.FromFile)
 			}
 		}
+		t.Config.References(p, func(v config.Variable, _ []string) any {
+			if v.FromFile != "" {
+				out = append(out, v.FromFile)
+			}
+			return nil
+		})
 	}
 	return out
 }

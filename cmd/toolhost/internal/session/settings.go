@@ -11,6 +11,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/paths"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/pins"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/servers"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/toggle"
@@ -260,6 +261,19 @@ func (t *Settings) CacheDir() string {
 // InstallDir returns the directory to which plugins are installed; empty: the system has no place
 // for it.
 func (t *Settings) InstallDir() string { return installDir(t.Config) }
+
+// UserLock returns the lock of what is installed; empty: nothing can be.
+//
+// # Errors
+//
+// A plain error if its path cannot be resolved.
+func (t *Settings) UserLock() (string, error) {
+	dir := t.InstallDir()
+	if dir == "" {
+		return "", nil
+	}
+	return pins.UserLock(dir)
+}
 
 // chosen returns the value of the flag, else of the file, else of the environment.
 func chosen(flag, file, variable string) string { return cmp.Or(flag, file, os.Getenv(variable)) }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -67,7 +68,8 @@ func (l *Local) onlyFault() error {
 		return nil
 	}
 	fault := *l.Faults[0]
-	if fault.Plugin != "" && fault.Code == tool.CodeUnavailable && len(l.Host.Plugins()) > 0 {
+	configured := new(pluginrun.ConfigurationError)
+	if fault.Plugin != "" && fault.Code == tool.CodeUnavailable && len(l.Host.Plugins()) > 0 && !errors.As(fault.Err, &configured) {
 		fault.Hint, fault.OperatorHint = "", "mend the plugin: toolhost dev verify says what is wrong with one"
 	}
 	return exit.With(exit.Unavailable, &fault)

@@ -3,6 +3,7 @@ package session
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
@@ -10,6 +11,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/pins"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/toggle"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/lockfile"
 	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/protect"
 	"github.com/toolhost/toolhost/internal/trust"
@@ -68,7 +70,18 @@ func (t *Settings) pins(record pins.Record, dir string) bool {
 		return false
 	}
 	own, err := pins.OwnLock(t.Config, path)
-	return record.Locks([]string{dir})[0] != "" || err == nil && (own.Required || t.Config.File != "" && paths.Exists(own.File))
+	user, bad := t.UserLock()
+	if err != nil || bad != nil {
+		return false
+	}
+	locks := record.Locks(own.File, user, dir)
+	if own.Required || t.Config.File != "" && paths.Exists(own.File) {
+		locks = append(locks, own.File)
+	}
+	return slices.ContainsFunc(locks, func(file string) bool {
+		l, err := lockfile.Read(file)
+		return err != nil || !l.Others // one that cannot be read lets nothing run
+	})
 }
 
 // TrustPlugin lets the file of a plugin that lies in the workspace run as it is now.

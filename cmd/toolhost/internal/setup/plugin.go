@@ -31,6 +31,11 @@ func (of Settings) Apply(name string, s *plugin.Settings) { *s = of(name) }
 // [*config.Error] with each reference that cannot be resolved. It contains no value.
 func PluginSettings(c *config.Config, r Run) (Settings, error) {
 	var problems []config.Problem
+	problem := func(text string, at ...string) {
+		if p := c.Problem(text, "", at...); !slices.Contains(problems, p) {
+			problems = append(problems, p)
+		}
+	}
 	settings := func(p config.Plugin, keys ...string) plugin.Settings {
 		s := p.Settings
 		if r.Once {
@@ -49,10 +54,19 @@ func PluginSettings(c *config.Config, r Run) (Settings, error) {
 			if !c.Has(at...) {
 				at = []string{"defaults", "environment", v.Name}
 			}
-			if problem := c.Problem(err.Error(), "", at...); !slices.Contains(problems, problem) {
-				problems = append(problems, problem)
-			}
+			problem(err.Error(), at...)
 		}
+		s.Config = c.References(p, func(v config.Variable, path []string) any {
+			text, err := v.Text(r.Lookup)
+			if err != nil {
+				at := slices.Concat(keys, []string{"config"}, path)
+				if !c.Has(at[:len(keys)+1]...) {
+					at = slices.Concat([]string{"defaults", "config"}, path)
+				}
+				problem(err.Error(), at...)
+			}
+			return text
+		})
 		return s
 	}
 	others := settings(c.Defaults, "defaults")

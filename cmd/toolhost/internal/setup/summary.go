@@ -58,14 +58,14 @@ func Summary(c *config.Config) []string {
 	for _, name := range slices.Sorted(maps.Keys(c.Tools)) {
 		out = append(out, loosened(name, c.Tools[name].Override)...)
 	}
-	out = append(out, given("plugins", c.Defaults)...)
+	out = append(out, given(c, "plugins", c.Defaults)...)
 	out = append(out, allowed("plugins", c.Defaults.Sandbox, plugin.Sandbox{})...)
 	for _, name := range slices.Sorted(maps.Keys(c.Plugins)) {
 		p := c.Plugins[name]
 		if p.Environment.Equal(c.Defaults.Environment) {
 			p.Environment = nil // it is said
 		}
-		out = append(out, given("plugin "+name, p)...)
+		out = append(out, given(c, "plugin "+name, p)...)
 		out = append(out, allowed("plugin "+name, p.Sandbox, c.Defaults.Sandbox)...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Servers)) {
@@ -96,8 +96,17 @@ func loosened(name string, t host.Override) []string {
 }
 
 // given returns what plugins are started with.
-func given(who string, p config.Plugin) []string {
+func given(c *config.Config, who string, p config.Plugin) []string {
 	var out []string
+	c.References(p, func(v config.Variable, keys []string) any {
+		what := "your variable " + v.FromEnv
+		if v.FromFile != "" {
+			what = "what is in " + v.FromFile
+		}
+		out = append(out, fmt.Sprintf("gives %s %s, as config.%s", who, what, strings.Join(keys, ".")))
+		return nil
+	})
+	slices.Sort(out)
 	if len(p.Args) > 0 {
 		out = append(out, fmt.Sprintf("gives %s the arguments %q", who, p.Args))
 	}
@@ -130,7 +139,7 @@ func SummaryOfServer(name string, s config.Server) []string {
 	if s.EnvFile != "" {
 		out = append(out, fmt.Sprintf("gives %s what is in %s", who, s.EnvFile))
 	}
-	out = append(out, given(who, config.Plugin{Settings: s.Settings, Environment: s.Env})...)
+	out = append(out, given(nil, who, config.Plugin{Settings: s.Settings, Environment: s.Env})...)
 	if s.URL == "" {
 		out = append(out, allowed(who, s.Sandbox, plugin.Sandbox{})...)
 	}
