@@ -217,10 +217,12 @@ const (
 	waitsStep = 1e-6
 )
 
-// waits reports to the client, until stop is called, why the call waits.
+// waits reports to the client, until stop returns, why the call waits.
 func (r *running) waits(why string) (stop func()) {
-	ctx, stop := context.WithCancel(r.Context)
+	ctx, cancel := context.WithCancel(r.Context)
+	ended := make(chan struct{})
 	go func() {
+		defer close(ended)
 		tick := time.NewTicker(waitsEvery)
 		defer tick.Stop()
 		for {
@@ -235,7 +237,7 @@ func (r *running) waits(why string) (stop func()) {
 			}
 		}
 	}()
-	return stop
+	return func() { cancel(); <-ended }
 }
 
 // callTool answers tools/call.

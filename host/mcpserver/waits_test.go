@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -51,6 +52,7 @@ func TestCallThatWaitsForApproval(t *testing.T) {
 		if err != nil || text(res) != "removed" {
 			t.Fatalf("%+v, %v", res, err)
 		}
+		synctest.Wait() // for what came with the answer
 		waits := int(takes/(15*time.Second)) - 1
 		if len(said) < waits || said[0] != "waits for approval" || !slices.IsSorted(done) || done[len(done)-1] != 0.25 {
 			t.Errorf("it was told %v, %q", done, said)
