@@ -99,7 +99,7 @@ func Examine(ctx context.Context, s *session.Session) []Finding {
 	p.settings = s.Settings()
 	p.root = p.settings.Root
 	if path, err := p.settings.SocketPath(); err == nil && path != "" {
-		if c, err := control.Dial(ctx, path); err == nil {
+		if c, err := control.Dial(ctx, path, false); err == nil {
 			state := c.State()
 			p.running = &state
 		}
@@ -114,7 +114,7 @@ func Examine(ctx context.Context, s *session.Session) []Finding {
 // these are known only if it goes by the settings of this command.
 func OfDaemon(ctx context.Context, s *session.Session, state control.State) []Finding {
 	p := &patient{session: s, settings: s.Settings(), now: time.Now(), root: state.Identity.Root, running: &state, most: fewBytes}
-	same := s.Unread() == nil && s.Unlike(state) == ""
+	same := s.Unread() == nil && s.Unlike(state, "") == ""
 	for i, c := range checks {
 		if c.both && (i == 0 || same) {
 			p.run(ctx, c)

@@ -107,7 +107,7 @@ func checkChain(ctx context.Context, p *patient) {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		p.failed("it cannot be read: "+err.Error(), "see toolhost audit verify")
-	case !report.Whole():
+	case report.Break != nil:
 		p.failed("it is not as it was written: "+report.Break.Error(), "toolhost audit verify says more; keep a copy of its files first")
 	}
 }
