@@ -48,7 +48,7 @@ func TestAgentsPage(t *testing.T) {
 			}
 		}
 	}
-	if commands != 4 {
+	if commands != 3 {
 		t.Errorf("%d commands are tested", commands)
 	}
 }

@@ -2,7 +2,7 @@ package connect
 
 import (
 	"fmt"
-	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -16,131 +16,115 @@ const Secret = token.Prefix + "…"
 
 // Change is what becomes of a file.
 type Change struct {
-	Path string
-	// Entry is what the file has of toolhost before it; nil: nothing.
-	Entry *Entry
+	Path  string
+	After string // the content
+	Entry *Entry // what the file has of toolhost before; nil: nothing
+	Made  Made   // what is kept for the day when it is undone
 
 	file   file
-	splice splice
-	after  string
-	gone   bool // the file is removed
-	fresh  bool // what the entry is in is made for it
+	remove bool
+}
+
+// Made is what was done to a file: Old became New, in which [Secret] stands for the token.
+type Made struct {
+	Path    string `json:"path"`
+	Old     string `json:"old"`
+	New     string `json:"new"`
+	Created bool   `json:"created,omitempty"` // there was no file
 }
 
 // Nothing reports whether the file stays as it is.
-func (c *Change) Nothing() bool { return !c.gone && c.file.text == c.after }
+func (c *Change) Nothing() bool { return c == nil || !c.remove && c.file.text == c.After }
+
+// Exposes reports whether a token would be where others can read it.
+func (c *Change) Exposes() bool { return c.NeedsToken() && c.file.mode&0o077 != 0 }
 
 // NeedsToken reports whether the change has [Secret].
-func (c *Change) NeedsToken() bool { return strings.Contains(c.splice.text, Secret) }
-
-// ForAll reports whether others can read the file.
-func (c *Change) ForAll() bool { return c.file.mode&0o077 != 0 }
+func (c *Change) NeedsToken() bool { return strings.Contains(c.Made.New, Secret) && !c.Nothing() }
 
 func about(path string, err error) error {
-	if err == nil || strings.HasPrefix(err.Error(), sanitize.Text(path)) {
-		return err
+	if err != nil {
+		err = fmt.Errorf("%s: %w", sanitize.Text(path), err)
 	}
-	return fmt.Errorf("%s: %w", sanitize.Text(path), err)
+	return err
 }
 
-// Add returns the change with which the client's file has the entry.
+// Insert returns the change with which a file has a text at a place that at returns.
+func Insert(path string, at func(text string) (int, string)) (*Change, error) {
+	f, err := read(path)
+	i, text := at(f.text)
+	return changed(f, f.text, splice{i, i, text}), about(path, err)
+}
+
+// changed returns the change of a file, which would be base if what was made before were undone.
+func changed(f file, base string, s splice) *Change {
+	made := Made{f.path, base[s.at:s.end], s.text, !f.exists}
+	return &Change{Path: f.path, After: s.in(base), Made: made, file: f}
+}
+
+// Add returns the change with which the client's file has the entry. Was is what was made before, if anything.
 //
 // # Errors
 //
 // Plain ones that name the file: it cannot be read or may not be replaced, it is not what the client writes, or
 // more than the entry would change. None has a value of the file.
-func (c *Client) Add(e Entry) (*Change, error) {
+func (c *Client) Add(e Entry, was *Made) (*Change, error) {
 	path, _ := c.File()
-	f, err := read(path)
-	if err != nil {
-		return nil, about(path, err)
-	}
-	return c.add(f, e)
+	out, err := c.add(path, e, was)
+	return out, about(path, err)
 }
 
-func (c *Client) add(f file, e Entry) (*Change, error) {
+func (c *Client) add(path string, e Entry, was *Made) (*Change, error) {
+	f, err := read(path)
+	if err != nil {
+		return nil, err
+	}
 	tree, err := c.syntax.parse(f.text)
 	if err != nil {
-		return nil, about(f.path, err)
+		return nil, err
 	}
-	out := &Change{Path: f.path, file: f, after: f.text}
-	at := c.keyed(tree)
+	base, at := f.text, c.path(tree)
+	var entry *Entry
 	if now := find(tree, at); now != nil {
-		entry := c.shape.read(now)
-		out.Entry = &entry
-		if token := entry.Headers["Authorization"]; e.URL != "" && entry.URL == e.URL && token != "" {
-			e.Headers = entry.Headers // whatever token it is
+		has := c.read(now)
+		entry = &has
+		if e.URL != "" && has.URL == e.URL && has.Headers["Authorization"] != "" {
+			e.Headers = has.Headers // whatever token it is
 		}
-		if equal(now, c.shape.write(e)) {
-			return out, nil
+		if c.syntax.same(f.text, f.text, at, c.write(e)) == nil {
+			return &Change{Path: path, After: f.text, Entry: entry, file: f}, nil
 		}
-	}
-	if out.splice, err = c.syntax.put(f.text, at, c.shape.write(e)); err == nil {
-		out.after = out.splice.in(f.text)
-		var now map[string]any
-		if now, err = c.syntax.same(f.text, out.after, at); err == nil && !equal(now, c.shape.write(e)) {
-			err = errMore // it is there twice
+		if undone := was.undo(f); undone != nil && c.syntax.same(f.text, undone.After, at, nil) == nil {
+			base, f.exists = undone.After, !was.Created
 		}
 	}
-	out.fresh = find(tree, at[:len(at)-1]) == nil
-	return out, about(f.path, err)
-}
-
-// equal reports whether an entry has these fields and no others.
-func equal(entry map[string]any, fields []field) bool {
-	want, _ := parseJSON(compact(fields))
-	return reflect.DeepEqual(entry, want)
-}
-
-// Insert returns the change that a file has a text at a place.
-func Insert(path string, put func(text string) (at int, insertion string, err error)) (*Change, error) {
-	f, err := read(path)
+	s, err := c.syntax.put(base, at, c.write(e))
 	if err != nil {
-		return nil, about(path, err)
+		return nil, err
 	}
-	at, text, err := put(f.text)
-	out := &Change{Path: path, file: f, splice: splice{at, at, text}}
-	out.after = out.splice.in(f.text)
-	return out, err
+	out := changed(f, base, s)
+	out.Entry, out.file.exists = entry, f.exists || entry != nil
+	return out, c.syntax.same(f.text, out.After, at, c.write(e))
 }
 
-// After returns the content after the change.
-func (c *Change) After() string { return c.after }
-
-// Before returns the content before the change, and whether the file exists.
-func (c *Change) Before() (string, bool) { return c.file.text, c.file.exists }
-
-// Diff returns the lines that go and come. It has no token, no value of a header or variable that an entry had, and
-// nothing besides the change, as files of one line have the secrets of others in it.
-func (c *Change) Diff() []string {
-	lines := func(text string) []string {
-		text = token.Any().ReplaceAllString(text, Secret)
-		if c.Entry != nil {
-			for _, of := range []map[string]string{c.Entry.Env, c.Entry.Headers} {
-				for _, v := range of {
-					if v != "" && !strings.Contains(v, token.Prefix) {
-						text = strings.ReplaceAll(text, value(v), `"…"`)
-					}
-				}
-			}
-		}
-		return slices.DeleteFunc(strings.Split(strings.ReplaceAll(text, "\r", ""), "\n"), func(l string) bool { return strings.TrimSpace(l) == "" })
-	}
-	a, b := lines(c.file.text[c.splice.at:c.splice.end]), lines(c.splice.text)
-	return output.Difference(a, b, func(i int) string { return sanitize.Text(a[i]) }, func(i int) string { return sanitize.Text(b[i]) })
+// Undo returns the change that makes the file what it was, if what was put there stands there still; nil otherwise.
+func (m *Made) Undo() (*Change, error) {
+	f, err := read(m.Path)
+	return m.undo(f), about(m.Path, err)
 }
 
-// Do makes the change, with the token in place of [Secret], and returns what undoes it.
-//
-// # Errors
-//
-// Plain ones that name the file.
-func (c *Change) Do(secret string) (Made, error) {
-	made := Made{Path: c.Path, Old: c.file.text[c.splice.at:c.splice.end], New: c.splice.text, Created: !c.file.exists, Fresh: c.fresh}
-	if c.gone {
-		return made, about(c.Path, c.file.remove())
+func (m *Made) undo(f file) *Change {
+	if m == nil || m.New == "" || m.Path != f.path {
+		return nil
 	}
-	return made, about(c.Path, c.file.write(strings.ReplaceAll(c.after, Secret, secret)))
+	pattern := strings.ReplaceAll(regexp.QuoteMeta(m.New), Secret, token.Any().String())
+	all := regexp.MustCompile(pattern).FindAllStringIndex(f.text, 2)
+	if len(all) != 1 {
+		return nil
+	}
+	out := changed(f, f.text, splice{all[0][0], all[0][1], m.Old})
+	out.remove = m.Created && out.After == ""
+	return out
 }
 
 // Remove returns the change that takes the entry out of the client's file. With what was made it restores the file, byte
@@ -150,10 +134,10 @@ func (c *Change) Do(secret string) (Made, error) {
 // # Errors
 //
 // Those of [Client.Add].
-func (c *Client) Remove(made *Made) (*Change, error) {
+func (c *Client) Remove(was *Made) (*Change, error) {
 	path, _ := c.File()
-	if made != nil {
-		path = made.Path
+	if was != nil {
+		path = was.Path
 	}
 	f, err := read(path)
 	if err != nil {
@@ -163,43 +147,59 @@ func (c *Client) Remove(made *Made) (*Change, error) {
 	if err != nil {
 		return nil, about(path, err)
 	}
-	out, at := &Change{Path: path, file: f, after: f.text}, c.keyed(tree)
+	at := c.path(tree)
 	now := find(tree, at)
 	if now == nil {
-		return out, nil
+		return &Change{Path: path, After: f.text, file: f}, nil
 	}
-	entry := c.shape.read(now)
-	if made != nil {
-		undone, err := made.Undo()
-		if err == nil && undone != nil {
-			if _, err := c.syntax.same(f.text, undone.after, at); err == nil {
-				undone.Entry = &entry
-				return undone, nil
-			}
+	out := was.undo(f)
+	if out == nil || c.syntax.same(f.text, out.After, at, nil) != nil {
+		after := ""
+		if c.syntax == inTOML {
+			from, end, _ := tableAt(f.text, strings.Join(at, "."))
+			after = f.text[:from] + f.text[end:]
+		} else {
+			after = dropJSON(f.text, at)
+		}
+		if out = changed(f, f.text, between(f.text, after)); after == f.text {
+			err = errMore
+		} else {
+			err = c.syntax.same(f.text, after, at, nil)
 		}
 	}
+	entry := c.read(now)
 	out.Entry = &entry
-	out.after, err = c.syntax.drop(f.text, at)
-	if above := at[:len(at)-1]; err == nil && made != nil && made.Fresh && c.syntax == jsonSyntax {
-		if left, bad := c.syntax.parse(out.after); bad == nil && len(find(left, above)) == 0 {
-			out.after, err = c.syntax.drop(out.after, above)
-		}
-	}
-	if err == nil {
-		_, err = c.syntax.same(f.text, out.after, at)
-	}
-	out.splice = between(f.text, out.after)
 	return out, about(path, err)
 }
 
-// between returns the change that makes a text another one.
-func between(before, after string) splice {
-	at, end, last := 0, len(before), len(after)
-	for at < min(end, last) && before[at] == after[at] {
-		at++
+// Diff returns the lines that go and come. It has no token, no value of a header or variable that an entry had, and
+// nothing besides the change, as files of one line have the secrets of others in it.
+func (c *Change) Diff() []string {
+	lines := func(text string) []string {
+		text = token.Any().ReplaceAllString(text, Secret)
+		if c.Entry != nil {
+			for _, v := range c.Entry.Env {
+				text = strings.ReplaceAll(text, value(v), `"…"`)
+			}
+			for _, v := range c.Entry.Headers {
+				if !strings.Contains(v, token.Prefix) {
+					text = strings.ReplaceAll(text, value(v), `"…"`)
+				}
+			}
+		}
+		all := strings.Split(strings.ReplaceAll(sanitize.Text(text), "\r", ""), "\n")
+		return slices.DeleteFunc(all, func(l string) bool { return strings.TrimSpace(l) == "" })
 	}
-	for end > at && last > at && before[end-1] == after[last-1] {
-		end, last = end-1, last-1
-	}
-	return splice{at, end, after[at:last]}
+	s := between(c.file.text, c.After)
+	a, b := lines(c.file.text[s.at:s.end]), lines(s.text)
+	return output.Difference(a, b, func(i int) string { return a[i] }, func(i int) string { return b[i] })
+}
+
+// Do makes the change, with the token in place of [Secret].
+//
+// # Errors
+//
+// Plain ones that name the file.
+func (c *Change) Do(secret string) error {
+	return about(c.Path, c.file.write(strings.ReplaceAll(c.After, Secret, secret), c.remove))
 }

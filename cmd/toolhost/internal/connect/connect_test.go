@@ -61,8 +61,8 @@ func TestAddAndRemove(t *testing.T) {
 		for _, text := range all {
 			for _, e := range []Entry{local, remote} {
 				f := placed(t, text)
-				change := require.Must(c.add(f, e))(t)
-				done := require.Must(change.Do("tht_abc-1"))(t)
+				change := require.Must(c.add(f.path, e, nil))(t)
+				require.NoError(t, change.Do("tht_abc-1"))
 				after := require.Must(read(f.path))(t)
 				if after.mode != 0o640 || strings.HasPrefix(text, bom) != strings.HasPrefix(after.text, bom) {
 					t.Errorf("%s: %q: mode %v, %q", name, text, after.mode, after.text)
@@ -73,18 +73,19 @@ func TestAddAndRemove(t *testing.T) {
 				if _, err := c.syntax.parse(after.text); err != nil {
 					t.Fatalf("%s: %q became %q: %v", name, text, after.text, err)
 				}
-				if again := require.Must(c.add(after, e))(t); !again.Nothing() || again.Entry == nil {
+				if again := require.Must(c.add(f.path, e, nil))(t); !again.Nothing() || again.Entry == nil {
 					t.Errorf("%s: %q: a second time changes %q", name, text, again.Diff())
 				}
-				if shown := strings.Join(append(change.Diff(), done.New), "\n"); strings.Contains(shown, "abc-1") || strings.Contains(shown, "hunter2") {
+				if shown := strings.Join(append(change.Diff(), change.Made.New), "\n"); strings.Contains(shown, "abc-1") || strings.Contains(shown, "hunter2") {
 					t.Errorf("%s: %q: it shows %s", name, text, shown)
 				}
 				second := local
 				second.Args = []string{"serve"}
-				next := require.Must(require.Must(c.add(after, second))(t).Do(""))(t).After(done)
-				gone := require.Must(c.Remove(&next))(t)
-				if _, err := gone.Do(""); err != nil || gone.After() != text {
-					t.Errorf("%s: %q became %q, then %q: %v", name, text, after.text, gone.After(), err)
+				next := require.Must(c.add(f.path, second, &change.Made))(t)
+				require.NoError(t, next.Do(""))
+				gone := require.Must(c.Remove(&next.Made))(t)
+				if err := gone.Do(""); err != nil || gone.After != text {
+					t.Errorf("%s: %q became %q, then %q: %v", name, text, after.text, gone.After, err)
 				}
 			}
 		}
@@ -103,15 +104,16 @@ func TestRemoveAfterOthers(t *testing.T) {
 		{"codex", "a = 1\n", "\"stdio\"", "\"stdio\", \"--yes\"", "a = 1\n"},
 	} {
 		c, f := Find(one.client), placed(t, one.before)
-		done := require.Must(require.Must(c.add(f, Entry{Command: "/t", Args: []string{"serve", "--mcp", "stdio"}}))(t).Do(""))(t)
+		done := require.Must(c.add(f.path, Entry{Command: "/t", Args: []string{"serve", "--mcp", "stdio"}}, nil))(t)
+		require.NoError(t, done.Do(""))
 		now := require.Must(os.ReadFile(f.path))(t)
 		if !strings.Contains(string(now), one.was) {
 			t.Fatalf("%q is not in %q", one.was, now)
 		}
 		require.NoError(t, os.WriteFile(f.path, []byte(strings.Replace(string(now), one.was, one.becomes, 1)), 0o600))
-		change := require.Must(c.Remove(&done))(t)
-		if change.After() != one.want {
-			t.Errorf("%s: %q with %q: %q", one.client, one.before, one.becomes, change.After())
+		change := require.Must(c.Remove(&done.Made))(t)
+		if change.After != one.want {
+			t.Errorf("%s: %q with %q: %q", one.client, one.before, one.becomes, change.After)
 		}
 	}
 }
@@ -123,9 +125,7 @@ func TestRefused(t *testing.T) {
 		"{\n \"a\": hunter2\n}": "it is not JSON, from line 2", "[\"hunter2\"]": "not a JSON object", "{\"mcpServers\": [\"hunter2\"]}": "mcpServers is not an object",
 		"{\"mcpServers\": null}": "mcpServers is not an object", "\xff\xfe{": "not UTF-8", "{\"mcpServers\": {\"toolhost\": {}, \"toolhost\": {}}}": "more than the entry",
 	} {
-		f := placed(t, text)
-		if _, err := Find("claude").add(f, local); err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), f.path) ||
-			strings.Contains(err.Error(), "hunter2") {
+		if _, err := Find("claude").add(placed(t, text).path, local, nil); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -133,7 +133,7 @@ func TestRefused(t *testing.T) {
 		"a = hunter2": "it is not TOML, from line 1", "mcp_servers = {toolhost = {command = 'hunter2'}}": "more than the entry",
 		"mcp_servers.toolhost.command = 'x'": "more than the entry", "s = '''\n[mcp_servers.toolhost]\n'''": "more than the entry",
 	} {
-		if _, err := Find("codex").add(placed(t, text), local); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
+		if _, err := Find("codex").add(placed(t, text).path, local, nil); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -156,30 +156,29 @@ func TestWrite(t *testing.T) {
 	f := placed(t, "{}")
 	link := filepath.Join(t.TempDir(), "link")
 	require.NoError(t, os.Symlink(f.path, link))
-	c, linked := Find("claude"), require.Must(read(link))(t)
-	change, late := require.Must(c.add(linked, local))(t), require.Must(c.add(linked, remote))(t)
-	require.Must(change.Do(""))(t)
+	c := Find("claude")
+	change, late := require.Must(c.add(link, local, nil))(t), require.Must(c.add(link, remote, nil))(t)
+	require.NoError(t, change.Do(""))
 	if info := require.Must(os.Lstat(link))(t); info.Mode()&os.ModeSymlink == 0 {
 		t.Error("the link is replaced")
 	}
-	if now := require.Must(read(f.path))(t); now.text != change.After() {
+	if now := require.Must(read(f.path))(t); now.text != change.After {
 		t.Errorf("%q", now.text)
 	}
-	if _, err := late.Do("x"); err == nil || !strings.Contains(err.Error(), "another program has changed it") {
+	if err := late.Do("x"); err == nil || !strings.Contains(err.Error(), "another program has changed it") {
 		t.Errorf("%v", err)
 	}
-	absent := require.Must(read(filepath.Join(t.TempDir(), "new", "file")))(t)
-	change, late = require.Must(c.add(absent, local))(t), require.Must(c.add(absent, remote))(t)
-	done := require.Must(change.Do(""))(t)
-	if _, err := late.Do("x"); err == nil || !strings.Contains(err.Error(), "another program has changed it") {
+	absent := filepath.Join(t.TempDir(), "new", "file")
+	change, late = require.Must(c.add(absent, local, nil))(t), require.Must(c.add(absent, remote, nil))(t)
+	require.NoError(t, change.Do(""))
+	if err := late.Do("x"); err == nil || !strings.Contains(err.Error(), "another program has changed it") {
 		t.Errorf("%v", err)
 	}
-	if info := require.Must(os.Stat(absent.path))(t); info.Mode().Perm() != 0o600 {
+	if info := require.Must(os.Stat(absent))(t); info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v", info.Mode())
 	}
-	gone := require.Must(c.Remove(&done))(t)
-	require.Must(gone.Do(""))(t)
-	if _, err := os.Stat(absent.path); !os.IsNotExist(err) {
+	require.NoError(t, require.Must(c.Remove(&change.Made))(t).Do(""))
+	if _, err := os.Stat(absent); !os.IsNotExist(err) {
 		t.Errorf("the file is left: %v", err)
 	}
 }
@@ -192,9 +191,9 @@ func TestShapes(t *testing.T) {
 			continue
 		}
 		for _, e := range []Entry{local, remote} {
-			change := require.Must(c.add(placed(t, ""), e))(t)
-			tree := require.Must(c.syntax.parse(change.After()))(t)
-			got := c.shape.read(find(tree, c.keyed(tree)))
+			change := require.Must(c.add(placed(t, "").path, e, nil))(t)
+			tree := require.Must(c.syntax.parse(change.After))(t)
+			got := c.read(find(tree, c.path(tree)))
 			if got.Command != e.Command || strings.Join(got.Args, " ") != strings.Join(e.Args, " ") || got.URL != e.URL || got.Headers["Authorization"] != e.Headers["Authorization"] {
 				t.Errorf("%s: %+v", c.Name, got)
 			}

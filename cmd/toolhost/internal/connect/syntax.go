@@ -1,42 +1,73 @@
 package connect
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"maps"
 	"reflect"
+	"strings"
 )
+
+const bom = "\ufeff"
 
 // syntax is the language of a file.
 type syntax int
 
 const (
-	jsonSyntax syntax = iota // with comments and trailing commas, if the file has them
-	tomlSyntax
-	yamlSyntax // only printed
+	inJSON syntax = iota // with comments and trailing commas, if the file has them
+	inTOML
+	inYAML // only printed
 )
 
-// parse returns what a text says.
 func (s syntax) parse(text string) (map[string]any, error) {
-	if s == tomlSyntax {
+	if s == inTOML {
 		return parseTOML(text)
 	}
 	return parseJSON(text)
 }
 
-// put returns how a text gets an entry at a path.
 func (s syntax) put(text string, path []string, fields []field) (splice, error) {
-	if s == tomlSyntax {
-		return putTOML(text, path, fields)
+	if s == inTOML {
+		return putTOML(text, path, fields), nil
 	}
 	return putJSON(text, path, fields)
 }
 
-// drop returns a text without the entry at a path.
-func (s syntax) drop(text string, path []string) (string, error) {
-	if s == tomlSyntax {
-		return dropTOML(text, path)
+// splice is one change of a text: the bytes from at to end become another text.
+type splice struct {
+	at, end int
+	text    string
+}
+
+func (s splice) in(text string) string { return text[:s.at] + s.text + text[s.end:] }
+
+// between returns the change that makes a text another one.
+func between(before, after string) splice {
+	at, end, last := 0, len(before), len(after)
+	for at < min(end, last) && before[at] == after[at] {
+		at++
 	}
-	return dropJSON(text, path)
+	for end > at && last > at && before[end-1] == after[last-1] {
+		end, last = end-1, last-1
+	}
+	return splice{at, end, after[at:last]}
+}
+
+var errMore = errors.New("the change would reach more than the entry: make it by hand, as --print shows")
+
+// same returns an error unless two texts say the same but for what is at a path, where the second has these fields.
+func (s syntax) same(before, after string, path []string, fields []field) error {
+	a, err := s.parse(before)
+	b, bad := s.parse(after)
+	var want map[string]any
+	if fields != nil {
+		want, _ = parseJSON(compact(fields))
+	}
+	if err != nil || bad != nil || !reflect.DeepEqual(without(a, path), without(b, path)) || fields != nil && !reflect.DeepEqual(find(b, path), want) {
+		return errMore
+	}
+	return nil
 }
 
 // find returns the object at a path; nil: there is none.
@@ -50,32 +81,36 @@ func find(tree map[string]any, path []string) map[string]any {
 // without returns a tree without what is at a path, and without the objects above it that are empty then.
 func without(tree map[string]any, path []string) map[string]any {
 	out := maps.Clone(tree)
-	below, ok := tree[path[0]].(map[string]any)
-	if len(path) == 1 || !ok {
-		if len(path) == 1 {
-			delete(out, path[0])
-		}
-		return out
+	if below, ok := tree[path[0]].(map[string]any); ok && len(path) > 1 {
+		out[path[0]] = without(below, path[1:])
 	}
-	if below = without(below, path[1:]); len(below) == 0 {
+	if below, ok := out[path[0]].(map[string]any); len(path) == 1 || ok && len(below) == 0 {
 		delete(out, path[0])
-	} else {
-		out[path[0]] = below
 	}
 	return out
 }
 
-var errMore = errors.New("the change would reach more than the entry: change it by hand, as --print shows")
+// value returns v as JSON, as JavaScript writes it.
+func value(v any) string {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(v) // texts, and lists and maps of them
+	return strings.TrimSuffix(b.String(), "\n")
+}
 
-// same returns an error unless two texts say the same but for what is at a path. It returns what the second has there.
-func (s syntax) same(before, after string, path []string) (map[string]any, error) {
-	a, err := s.parse(before)
-	if err != nil {
-		return nil, err
+// compact returns the fields as an object on one line.
+func compact(fields []field) string {
+	var all []string
+	for _, f := range fields {
+		all = append(all, value(f.key)+": "+value(f.value))
 	}
-	b, err := s.parse(after)
-	if err != nil || !reflect.DeepEqual(without(a, path), without(b, path)) {
-		return nil, errMore
+	return "{" + strings.Join(all, ", ") + "}"
+}
+
+func lineEnd(text string) string {
+	if strings.Contains(text, "\r\n") {
+		return "\r\n"
 	}
-	return find(b, path), nil
+	return "\n"
 }
