@@ -2,6 +2,7 @@ package connect
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -157,7 +158,11 @@ func (c *Client) Remove(was *Made) (*Change, error) {
 		after := ""
 		if c.syntax == inTOML {
 			from, end, _ := tableAt(f.text, strings.Join(at, "."))
-			after = f.text[:from] + f.text[end:]
+			above, line := f.text[:from], lineEnd(f.text)
+			if strings.HasSuffix(above, line+line) {
+				above = strings.TrimSuffix(above, line)
+			}
+			after = above + f.text[end:]
 		} else {
 			after = dropJSON(f.text, at)
 		}
@@ -178,10 +183,7 @@ func (c *Change) Diff() []string {
 	lines := func(text string) []string {
 		text = token.Any().ReplaceAllString(text, Secret)
 		if c.Entry != nil {
-			for _, v := range c.Entry.Env {
-				text = strings.ReplaceAll(text, value(v), `"…"`)
-			}
-			for _, v := range c.Entry.Headers {
+			for _, v := range slices.Concat(slices.Collect(maps.Values(c.Entry.Env)), slices.Collect(maps.Values(c.Entry.Headers))) {
 				if !strings.Contains(v, token.Prefix) {
 					text = strings.ReplaceAll(text, value(v), `"…"`)
 				}

@@ -97,7 +97,7 @@ func TestRemoveAfterOthers(t *testing.T) {
 	t.Parallel()
 	for _, one := range []struct{ client, before, was, becomes, want string }{
 		{"claude", "{\n  \"a\": 1\n}", `"a": 1`, `"a": [1, 2]`, "{\n  \"a\": [1, 2]\n}"},
-		{"claude", "{}", `"toolhost": {`, `"toolhost": {"timeout": 5,`, "{\n}"}, // it is another entry by now
+		{"claude", "{}", `"toolhost": {`, `"toolhost": {"timeout": 5,`, "{\n  \"mcpServers\": {\n  }\n}"}, // it is another entry by now
 		{"claude", "{}", `"mcpServers": {`, `"mcpServers": {"mine": {},`, "{\n  \"mcpServers\": {\"mine\": {}\n  }\n}"},
 		{"claude", "{\n  \"mcpServers\": {}\n}", "}\n}", "},\n  \"z\": 1\n}", "{\n  \"mcpServers\": {},\n  \"z\": 1\n}"},
 		{"codex", "a = 1\n", "a = 1\n", "a = 2\n[b]\n", "a = 2\n[b]\n"},
@@ -123,7 +123,7 @@ func TestRefused(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"{\n \"a\": hunter2\n}": "it is not JSON, from line 2", "[\"hunter2\"]": "not a JSON object", "{\"mcpServers\": [\"hunter2\"]}": "mcpServers is not an object",
-		"{\"mcpServers\": null}": "mcpServers is not an object", "\xff\xfe{": "not UTF-8", "{\"mcpServers\": {\"toolhost\": {}, \"toolhost\": {}}}": "more than the entry",
+		"{\"mcpServers\": null}": "mcpServers is not an object", "\xff\xfe{": "not UTF-8",
 	} {
 		if _, err := Find("claude").add(placed(t, text).path, local, nil); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%q: %v", text, err)
