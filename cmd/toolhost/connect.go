@@ -125,7 +125,10 @@ func (c *connectCommand) entry(cmd *cobra.Command) (e connect.Entry, err error) 
 		return e, err
 	}
 	e.Args = []string{"serve", "--mcp", "stdio"}
-	cmd.InheritedFlags().Visit(func(f *pflag.Flag) {
+	cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) {
+		if !f.Changed {
+			return
+		}
 		values := []string{f.Value.String()}
 		if list, ok := f.Value.(pflag.SliceValue); ok {
 			values = list.GetSlice()
