@@ -61,7 +61,7 @@ func TestConnect(t *testing.T) {
 	// What does not answer is told, with what it said.
 	require.NoError(t, os.MkdirAll(home(".cursor"), 0o700))
 	require.NoError(t, os.WriteFile(home(".cursor/mcp.json"), []byte(`{"mcpServers": {"toolhost": {"command": "`+built.dir+`/quitter"}}}`), 0o600))
-	w.bare("connect", "cursor", "--check").exits(1).says("does not answer", "no license", "toolhost connect cursor")
+	w.finish(w.command("connect", "cursor", "--check")).exits(1).says("does not answer", "no license", "toolhost connect cursor")
 
 	w.bare("connect", "zed").exits(2).says("--print")
 	w.bare("connect", "zed", "--print", "--grant", "fs:read").exits(0).prints(`"context_servers"`, `"fs:read"`)
@@ -69,7 +69,7 @@ func TestConnect(t *testing.T) {
 	w.bare("connect", "curser").exits(2).says("did you mean cursor?")
 	w.bare("connect", "--remove").exits(2)
 	w.bare("connect", "claude", "--remove", "--check").exits(2)
-	w.bare("__complete", "connect", "").exits(0).prints("claude\t", "opencode\t", "goose\t")
+	w.bare("__complete", "connect", "").exits(0).prints("claude\n", "opencode\n", "goose\n")
 }
 
 // Over HTTP, a client has a token of its own and a caller in the configuration, as long as it is connected.
