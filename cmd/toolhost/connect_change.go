@@ -30,15 +30,9 @@ type connection struct {
 	Token  string        `json:"token,omitempty"` // the ID
 }
 
-// connections are in a file, by the names of clients. An entry may have taken the place of a large one.
-func connections() (state.File[map[string]connection], error) {
-	f, err := state.In[map[string]connection]("connections.json")
-	return f, err
-}
-
 // change puts the entry into the client's file, or takes it out, after a yes.
 func (c *connectCommand) change(ctx context.Context, e connect.Entry) error {
-	file, err := connections()
+	file, err := state.In[map[string]connection]("connections.json")
 	if err != nil {
 		return err
 	}
@@ -57,7 +51,7 @@ func (c *connectCommand) change(ctx context.Context, e connect.Entry) error {
 	}
 	path, has := sanitize.Text(change.Path), map[bool]string{true: "does not have", false: "has"}[c.remove]
 	out := map[string]any{"client": c.client.Name, "file": change.Path, "connected": !c.remove}
-	if change.Nothing() && configured.Nothing() {
+	if change.Nothing() && configured.Nothing() && (!c.remove || was == (connection{})) {
 		return c.s.Answer(out, "%s %s toolhost in %s already\n", c.client.Title, has, path)
 	}
 	if err := c.confirm(ctx, change, configured); err != nil {
@@ -82,12 +76,17 @@ func (c *connectCommand) change(ctx context.Context, e connect.Entry) error {
 	if !change.Nothing() {
 		now.Made = &change.Made
 	}
-	if was.Token != "" && !change.Nothing() {
+	if used := c.http && secret == ""; was.Token != "" && !used {
 		_, _ = store.Revoke(was.Token) // it may be gone
 		c.s.Did("revoked %s", was.Token)
+		if secret == "" {
+			now.Token = ""
+		}
 	}
 	if err = c.do(configured, ""); err == nil && !configured.Nothing() {
-		c.s.Trust(configured.Path, trust.Sum([]byte(configured.After)))
+		if configured.After != "" { // it may be gone
+			c.s.Trust(configured.Path, trust.Sum([]byte(configured.After)))
+		}
 		now.Config = &configured.Made
 	}
 	return errors.Join(err, file.Update(func(all *map[string]connection) error {

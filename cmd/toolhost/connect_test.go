@@ -95,6 +95,14 @@ func TestConnectOverHTTP(t *testing.T) {
 	w.bare("reload", "--yes").exits(0)
 	w.bare("connect", "codex", "--check").exits(0).prints("fs_read")
 	w.bare("connect", "codex", "--http", "--yes").exits(0).prints("already")
+	kept := string(require.Must(os.ReadFile(filepath.Join(w.state, "toolhost", "connections.json")))(t))
+	w.inFile(home(".codex/config.toml"), "url = ", "tool_timeout_sec = 9\nurl = ")
+	w.bare("connect", "codex", "--http", "--yes").exits(0).says("- tool_timeout_sec") // with the token that it has
+	w.bare("connect", "codex", "--check").exits(0).prints("fs_read")
+	kept += string(require.Must(os.ReadFile(filepath.Join(w.state, "toolhost", "connections.json")))(t))
+	if strings.Contains(kept, token) || !strings.Contains(kept, "Bearer tht_…") {
+		t.Errorf("kept is %s", kept)
+	}
 	w.bare("connect", "codex", "--remove", "--yes").exits(0)
 	if text := require.Must(os.ReadFile(home(".codex/config.toml")))(t); string(text) != "# mine\n" {
 		t.Errorf("the file is %s", text)
@@ -109,6 +117,11 @@ func TestConnectOverHTTP(t *testing.T) {
 	if a, _ := f.ask("POST", "/mcp", hello, header{"Authorization": "Bearer " + token}); a.StatusCode != 401 {
 		t.Errorf("the token is answered with %s", a.Status)
 	}
+	// Whoever took the entry out by hand gets rid of the rest.
+	w.bare("connect", "codex", "--http", "--yes", "--grant", "fs:read").exits(0)
+	require.NoError(t, os.WriteFile(home(".codex/config.toml"), nil, 0o600))
+	w.bare("connect", "codex", "--remove", "--yes").exits(0)
+	w.bare("tokens").exits(0).says("no tokens")
 	w.found(before + "# others\n")
 	w.bare("connect", "codex", "--http", "--yes").exits(2).says("is not trusted as it is")
 }
@@ -122,4 +135,14 @@ func secretOf(t *testing.T, path string) string {
 	}
 	text, _, _ := strings.Cut(rest, `"`)
 	return text
+}
+
+// inFile replaces a text in a file.
+func (w *world) inFile(path, was, is string) {
+	w.t.Helper()
+	text := string(require.Must(os.ReadFile(path))(w.t))
+	if strings.Count(text, was) != 1 {
+		w.t.Fatalf("%s has not one %q", path, was)
+	}
+	require.NoError(w.t, os.WriteFile(path, []byte(strings.Replace(text, was, is, 1)), 0o600))
 }

@@ -41,7 +41,7 @@ func (c *Change) Nothing() bool { return c == nil || !c.remove && c.file.text ==
 func (c *Change) Exposes() bool { return c.NeedsToken() && c.file.mode&0o077 != 0 }
 
 // NeedsToken reports whether the change has [Secret].
-func (c *Change) NeedsToken() bool { return strings.Contains(c.Made.New, Secret) && !c.Nothing() }
+func (c *Change) NeedsToken() bool { return strings.Contains(c.After, Secret) && !c.Nothing() }
 
 func about(path string, err error) error {
 	if err != nil {
@@ -59,7 +59,7 @@ func Insert(path string, at func(text string) (int, string)) (*Change, error) {
 
 // changed returns the change of a file, which would be base if what was made before were undone.
 func changed(f file, base string, s splice) *Change {
-	made := Made{f.path, base[s.at:s.end], s.text, !f.exists}
+	made := Made{f.path, base[s.at:s.end], token.Any().ReplaceAllString(s.text, Secret), !f.exists}
 	return &Change{Path: f.path, After: s.in(base), Made: made, file: f}
 }
 
@@ -95,7 +95,11 @@ func (c *Client) add(path string, e Entry, was *Made) (*Change, error) {
 		if c.syntax.same(f.text, f.text, at, c.write(e)) == nil {
 			return &Change{Path: path, After: f.text, Entry: entry, file: f}, nil
 		}
-		if undone := was.undo(f); undone != nil && c.syntax.same(f.text, undone.After, at, nil) == nil {
+		if was != nil {
+			undone, err := c.drop(f, was, at)
+			if err != nil {
+				return nil, err
+			}
 			base, f.exists = undone.After, !was.Created
 		}
 	}
@@ -104,7 +108,7 @@ func (c *Client) add(path string, e Entry, was *Made) (*Change, error) {
 		return nil, err
 	}
 	out := changed(f, base, s)
-	out.Entry, out.file.exists = entry, f.exists || entry != nil
+	out.Entry, out.file.exists = entry, f.exists || entry != nil // it may exist by what is undone
 	return out, c.syntax.same(f.text, out.After, at, c.write(e))
 }
 
@@ -153,28 +157,33 @@ func (c *Client) Remove(was *Made) (*Change, error) {
 	if now == nil {
 		return &Change{Path: path, After: f.text, file: f}, nil
 	}
-	out := was.undo(f)
-	if out == nil || c.syntax.same(f.text, out.After, at, nil) != nil {
-		after := ""
-		if c.syntax == inTOML {
-			from, end, _ := tableAt(f.text, strings.Join(at, "."))
-			above, line := f.text[:from], lineEnd(f.text)
-			if strings.HasSuffix(above, line+line) {
-				above = strings.TrimSuffix(above, line)
-			}
-			after = above + f.text[end:]
-		} else {
-			after = dropJSON(f.text, at)
-		}
-		if out = changed(f, f.text, between(f.text, after)); after == f.text {
-			err = errMore
-		} else {
-			err = c.syntax.same(f.text, after, at, nil)
-		}
-	}
+	out, err := c.drop(f, was, at)
 	entry := c.read(now)
 	out.Entry = &entry
 	return out, about(path, err)
+}
+
+// drop undoes what was made, or takes out the entry that is there by now.
+func (c *Client) drop(f file, was *Made, at []string) (*Change, error) {
+	if out := was.undo(f); out != nil && c.syntax.same(f.text, out.After, at, nil) == nil {
+		return out, nil
+	}
+	after := ""
+	if c.syntax == inTOML {
+		from, end, _ := tableAt(f.text, strings.Join(at, "."))
+		above, line := f.text[:from], lineEnd(f.text)
+		if strings.HasSuffix(above, line+line) {
+			above = strings.TrimSuffix(above, line)
+		}
+		after = above + f.text[end:]
+	} else {
+		after = dropJSON(f.text, at)
+	}
+	out := changed(f, f.text, between(f.text, after))
+	if after == f.text {
+		return out, errMore
+	}
+	return out, c.syntax.same(f.text, after, at, nil)
 }
 
 // Diff returns the lines that go and come. It has no token, no value of a header or variable that an entry had, and

@@ -88,7 +88,7 @@ func putJSON(text string, path []string, fields []field) (splice, error) {
 		if at = member; member != nil {
 			continue
 		}
-		// After the last member, and the comments behind it.
+		// After the last member, and the comments after that.
 		kept := strings.TrimRight(body[from:closing], " \t\r\n")
 		s := splice{start + from, start + from + len(kept), comma + kept + end + strings.Repeat(unit, i+1)}
 		s.text += value(key) + ": " + object(path[i+1:], i+1)

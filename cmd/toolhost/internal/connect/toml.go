@@ -21,7 +21,7 @@ func parseTOML(text string) (map[string]any, error) {
 
 var header = lazy.Regexp(`^[ \t]*\[+([^]#]*)\]`) // begins a table
 
-// tableAt returns where a table is, with those below it, without the comments and empty lines that follow. Where it is
+// tableAt returns where a table is, with those below it, without the comments and empty lines that follow. If it is
 // wrong, as in a text over several lines, the file says something else afterwards, and is not written.
 func tableAt(text, name string) (at, end int, ok bool) {
 	offset, inside := 0, false
