@@ -24,7 +24,10 @@ require (
 	google.golang.org/protobuf v1.36.12
 )
 
-require github.com/tailscale/hujson v0.0.0-20260727124030-b80ff77dac4f
+require (
+	github.com/BurntSushi/toml v1.6.0
+	github.com/tailscale/hujson v0.0.0-20260727124030-b80ff77dac4f
+)
 
 require (
 	aead.dev/minisign v0.3.0

@@ -14,12 +14,12 @@ import (
 // administration are the commands that are on record, as they change what may run, be called or come in. What
 // a command has a daemon do (reload, stop, restart a plugin, answer a question), the daemon records.
 var administration = []string{
-	"tokens new", "tokens revoke", "trust", "config init", "plugins login",
+	"tokens new", "tokens revoke", "trust", "config init", "connect", "plugins login",
 	"plugins install", "plugins remove", "plugins upgrade", "plugins rollback", "plugins enable", "plugins disable", "plugins lock",
 }
 
 // looks are the flags with which such a command changes nothing.
-var looks = []string{"check", "list", "download"}
+var looks = []string{"check", "list", "download", "print"}
 
 // recordAdministration has these commands put on record what they did, or did not: also what was refused.
 func recordAdministration(s *session.Session, root *cobra.Command) {
@@ -43,7 +43,7 @@ func recordAdministration(s *session.Session, root *cobra.Command) {
 
 // objectOf returns the arguments and the flags of a command; false: it only looks.
 func objectOf(cmd *cobra.Command, args []string) (object string, acts bool) {
-	acts = true
+	acts = cmd.Name() != "connect" || len(args) > 0
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if cmd.InheritedFlags().Lookup(f.Name) != nil {
 			return

@@ -47,11 +47,8 @@ func TestAgentsPage(t *testing.T) {
 				takes(regexp.MustCompile(`[^][", ]+`).FindAllString(list[1], -1))
 			}
 		}
-		for _, line := range regexp.MustCompile(`(?m)^claude mcp add toolhost -- toolhost (.*)$`).FindAllStringSubmatch(section, -1) {
-			takes(strings.Fields(line[1]))
-		}
 	}
-	if commands != 6 {
+	if commands != 3 {
 		t.Errorf("%d commands are tested", commands)
 	}
 }

@@ -56,6 +56,7 @@ var subcommands = []subcommand{
 	{"plugins", orDaemon, thePlugins, true, newPluginsCommand},
 	{"fleet", "", theFleet, true, newFleetCommand},
 	{"dev", "", authors, false, newDevCommand},
+	{"connect", "", setUp, false, newConnectCommand},
 	{"config", "", setUp, false, newConfigCommand},
 	{"trust", "", setUp, false, newTrustCommand},
 	{"doctor", "", setUp, false, newDoctorCommand},

@@ -21,6 +21,21 @@ func Replace(path string, content []byte, mode fs.FileMode) error {
 	return put(path, content, mode, os.Rename)
 }
 
+// ReplaceIf is [Replace], but calls check when all is ready, and replaces nothing if that returns an error: another
+// program that writes the file has next to no time left in between.
+//
+// # Errors
+//
+// That of check; those of [Replace].
+func ReplaceIf(path string, content []byte, mode fs.FileMode, check func() error) error {
+	return put(path, content, mode, func(from, to string) error {
+		if err := check(); err != nil {
+			return err
+		}
+		return os.Rename(from, to)
+	})
+}
+
 // Create is [Replace], but leaves a file that is there alone.
 //
 // # Errors

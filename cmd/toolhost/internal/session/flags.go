@@ -62,7 +62,7 @@ func (f *Flags) Bind(root *cobra.Command) {
 	flags.StringVar(&f.Root, "root", ".", "workspace `DIR` that plugins work on")
 	flags.BoolVar(&f.JSON, "json", false, "print JSON on standard output")
 	flags.StringVar(&f.LogLevel, "log-level", "warn", "lowest `LEVEL` to log: "+strings.Join(logLevels, ", "))
-	flags.StringVar(&f.Socket, "socket", "", "the daemon's socket `FILE`, or "+Off+" (default $"+SocketVariable+")")
+	flags.StringVar(&f.Socket, "socket", "", "socket `FILE`, or "+Off+" (default $"+SocketVariable+")")
 	flags.BoolVar(&f.NoDaemon, "no-daemon", false, "work without the daemon")
 	// The following only fail for a flag that does not exist.
 	_ = root.MarkPersistentFlagFilename("config", "yaml", "yml")

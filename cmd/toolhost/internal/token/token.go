@@ -14,12 +14,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/internal/state"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // Prefix begins each token, so that scanners for secrets find those that leak.
 const Prefix = "tht_"
+
+// Any matches a token.
+var Any = lazy.Regexp(Prefix + `[A-Za-z0-9_-]+`)
 
 // fileName is the file in the user's state directory.
 const fileName = "tokens.json"
