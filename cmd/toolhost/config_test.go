@@ -318,7 +318,7 @@ func TestConfigCheckStart(t *testing.T) {
 	w.bare("config", "check").exits(0)
 	var report configReport
 	w.bare("config", "check", "--start", "--json").exits(1).json(&report)
-	if len(report.Problems) != 1 || report.Problems[0].Line != 3 || !strings.Contains(report.Problems[0].Message, "the plugin takes no configuration") {
+	if len(report.Problems) != 1 || report.Problems[0].Line != 4 || !strings.Contains(report.Problems[0].Message, "the plugin takes no configuration") {
 		t.Errorf("the report is %+v", report)
 	}
 }
