@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/toolhost/toolhost/internal/redact"
 	"github.com/toolhost/toolhost/host/audit"
+	"github.com/toolhost/toolhost/internal/redact"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -114,7 +115,7 @@ func TestConnectOverHTTP(t *testing.T) {
 	if o := w.bare("config", "check").exits(0); strings.Contains(o.stderr, untrusted) {
 		t.Errorf("it says %s", o.stderr)
 	}
-	if a, _ := f.ask("POST", "/mcp", hello, header{"Authorization": "Bearer " + token}); a.StatusCode != 401 {
+	if a, _ := f.ask("POST", "/mcp", hello, header{"Authorization": "Bearer " + token}); a.StatusCode != http.StatusUnauthorized {
 		t.Errorf("the token is answered with %s", a.Status)
 	}
 	// Whoever took the entry out by hand gets rid of the rest.

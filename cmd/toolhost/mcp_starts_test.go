@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -161,7 +162,7 @@ func TestMCPStartsKeepNoOneOutOverHTTP(t *testing.T) {
 	})
 	w.until("it is ready for clients", func() bool {
 		answer, _ := f.ask("GET", "/readyz", "", nil)
-		return answer.StatusCode == 200
+		return answer.StatusCode == http.StatusOK
 	})
 	told := make(chan struct{}, 100)
 	c := &follower{t: t, told: told, says: &said{}, ClientSession: f.connect(w.token("ci"), &mcp.ClientOptions{

@@ -183,7 +183,7 @@ func startError(ctx context.Context, p *process, err error, took time.Duration) 
 	}
 	out.OperatorHint = cmp.Or(safefile.DescriptorHint(out.Err), out.OperatorHint)
 	out.Message = fmt.Sprintf("plugin %s did not start: %s", p.name, sanitize.Line(out.Err.Error(), 1000))
-	if out.Err != errStopped && !isScarce(out.Err) {
+	if !errors.Is(out.Err, errStopped) && !isScarce(out.Err) {
 		out.Err = &failedStart{out.Err, took}
 	}
 	return out

@@ -15,7 +15,7 @@ import (
 
 // A host that is made as README, the tutorial and the examples make it has all of the Go tools, whatever the
 // user has of caches.
-func TestEmbeddedCaches(t *testing.T) { //nolint:paralleltest // it changes the environment
+func TestEmbeddedCaches(t *testing.T) {
 	shippedPlugins(t) // built with the caches that there are
 	for name, prepare := range map[string]func(t *testing.T, caches string){
 		"none": func(*testing.T, string) {},
@@ -46,7 +46,7 @@ func TestEmbeddedCaches(t *testing.T) { //nolint:paralleltest // it changes the 
 }
 
 // On a full disk, the caches are elsewhere.
-func TestEmbeddedOnFullDisk(t *testing.T) { //nolint:paralleltest // as above
+func TestEmbeddedOnFullDisk(t *testing.T) {
 	fulldisk.Run(t, func(t *testing.T, disk string) {
 		t.Helper()
 		shippedPlugins(t)

@@ -168,7 +168,7 @@ func (c *Client) drop(f file, was *Made, at []string) (*Change, error) {
 	if out := was.undo(f); out != nil && c.syntax.same(f.text, out.After, at, nil) == nil {
 		return out, nil
 	}
-	after := ""
+	var after string
 	if c.syntax == inTOML {
 		from, end, _ := tableAt(f.text, strings.Join(at, "."))
 		above, line := f.text[:from], lineEnd(f.text)

@@ -146,7 +146,7 @@ func (d *daemon) close(ctx context.Context) error {
 	if s := d.mcp.Load(); s != nil {
 		err = s.Close()
 	}
-	return errors.Join(err, d.Local.Close(ctx))
+	return errors.Join(err, d.Close(ctx))
 }
 
 func (d *daemon) Stop(ctx context.Context, _ *daemonv1.StopRequest) (*daemonv1.StopResponse, error) {

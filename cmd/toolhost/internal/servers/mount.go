@@ -46,7 +46,7 @@ func (m *Mounts) Expect(set *Set) {
 		return
 	}
 	for _, n := range set.All {
-		if n.Err == nil && n.Server.Settings.Enabled && !n.Disabled {
+		if n.Err == nil && n.Server.Enabled && !n.Disabled {
 			if upstream, err := m.upstream(n); err == nil {
 				m.set(n.Name, &mounted{upstream: upstream})
 			}
