@@ -49,7 +49,7 @@ func asJSONRPC(err error) error {
 
 func (l *link) elicitationRequest(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 	from := takeOrigin(req.Params.Meta)
-	given, _ := ctx.Value(givenKey{}).(*map[string]any)
+	given, _ := ctx.Value(givenKey{}).(*givenAnswer)
 	ctx, end, err := l.whose(ctx, from)
 	if err != nil {
 		return nil, err
@@ -60,14 +60,19 @@ func (l *link) elicitationRequest(ctx context.Context, req *mcp.ElicitRequest) (
 		p.RequestedSchema = json.RawMessage(from.Form)
 	}
 	out, err := l.elicit(ctx, &p)
-	if given != nil && out != nil {
-		*given = maps.Clone(out.Content)
+	if given != nil && out != nil && mcpwire.PeerFrom(ctx) != nil {
+		*given = givenAnswer{maps.Clone(out.Content), true}
 	}
 	return out, asJSONRPC(err)
 }
 
-// givenKey is the key of a *map[string]any for what a person answered. The SDK fills in the defaults of the form, as
-// befits who asks: what a person left empty is not theirs.
+// givenAnswer is what another client's person answered. The SDK fills in the defaults of the form, as befits who asks:
+// what a person left empty there is not theirs.
+type givenAnswer struct {
+	content map[string]any
+	relayed bool
+}
+
 type givenKey struct{}
 
 func (l *link) samplingRequest(
@@ -87,10 +92,10 @@ func (l *link) receiving(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		k := asksFor[method]
 		if k == "" || k != askRoots && l.u.config.Questions.allows(k) {
-			var given map[string]any
+			var given givenAnswer
 			res, err := next(context.WithValue(ctx, givenKey{}, &given), method, req)
-			if answer, ok := res.(*mcp.ElicitResult); ok && err == nil {
-				answer.Content = given
+			if answer, ok := res.(*mcp.ElicitResult); ok && err == nil && given.relayed {
+				answer.Content = given.content
 			}
 			return res, err
 		}

@@ -31,19 +31,11 @@ func (l *link) roots(ctx context.Context) (*mcp.ListRootsResult, error) {
 }
 
 // offeredRoots are what the server is told where no caller's roots count, as when it is connected to: those of the
-// only client, or the workspace.
+// only client. The workspace is not offered by itself, as a file server takes it in place of its own arguments.
 func (u *Upstream) offeredRoots() *mcp.ListRootsResult {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	out := &mcp.ListRootsResult{Roots: []*mcp.Root{}}
-	switch root := u.config.Root; {
-	case len(u.offered) > 0:
-		out.Roots = u.offered
-	case root != "":
-		at := url.URL{Scheme: "file", Path: filepath.ToSlash(root)}
-		out.Roots = append(out.Roots, &mcp.Root{URI: at.String(), Name: filepath.Base(root)})
-	}
-	return out
+	return &mcp.ListRootsResult{Roots: append([]*mcp.Root{}, u.offered...)}
 }
 
 // OfferRoots implements [mcpwire.Source]. What is outside of the workspace is left out: the server's sandbox need not
@@ -60,7 +52,7 @@ func (u source) OfferRoots(all []*mcp.Root) {
 	u.offered = within
 	u.mu.Unlock()
 	if !same && l != nil && !l.stateless() {
-		go l.sdk.AddRoots(u.offeredRoots().Roots...) // to have the SDK tell the server: what it asks is answered here
+		go l.sdk.AddRoots(&mcp.Root{URI: "file:///"}) // to have the SDK tell the server: what it asks is answered here
 	}
 }
 

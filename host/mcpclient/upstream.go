@@ -62,8 +62,8 @@ type Config struct {
 	// the newest; servers that do not know it are asked for what they do know.
 	Version string
 
-	// Root is the workspace, an absolute path. It is what the server is told as its root where no caller's counts: when
-	// it asks outside of calls, or for a caller that has none. Default: such a server has no roots.
+	// Root is the workspace, an absolute path. When the server asks for roots outside of calls, or for a caller that has
+	// none, it is told those in the workspace of the only client that has any. Default: none.
 	Root string
 
 	// Include and Exclude choose among the server's tools by the names that the server gives
@@ -82,7 +82,7 @@ type Config struct {
 type Questions struct {
 	NoElicitation bool // questions to the person are refused
 	Sampling      bool // it may use the model of the client that makes the call
-	NoRoots       bool // it is told no roots, the client's or the workspace
+	NoRoots       bool // it is told no roots
 }
 
 // allows reports whether a kind may be asked.

@@ -46,8 +46,8 @@ func rootsServer() *mcp.Server {
 	return s
 }
 
-// A server that asks for roots outside of a call is told the workspace, or the roots in it of the only client that has
-// any, and when that changes.
+// A server that asks for roots outside of a call is told those in the workspace of the only client that has any, and
+// when that changes.
 func TestRootsOutsideOfCalls(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
@@ -71,7 +71,7 @@ func TestRootsOutsideOfCalls(t *testing.T) {
 		})
 	}
 	workspace := "file://" + h.Root()
-	told(workspace)
+	told("")
 	with := func(w way, uris ...string) (*mcp.Client, *mcp.ClientSession) {
 		client := mcp.NewClient(&mcp.Implementation{Name: "roots", Version: "1"}, nil)
 		for _, uri := range uris {
@@ -89,11 +89,11 @@ func TestRootsOutsideOfCalls(t *testing.T) {
 	client.AddRoots(&mcp.Root{URI: workspace + "/c"})
 	told(workspace + "/a " + workspace + "/c")
 	_, second := with(session, workspace+"/d")
-	told(workspace)
+	told("")
 	require.NoError(t, first.Close())
 	told(workspace + "/d")
 	require.NoError(t, second.Close())
-	told(workspace)
+	told("")
 }
 
 // asksRoots is the value of mountedVariable that makes the test's binary a rootsServer.

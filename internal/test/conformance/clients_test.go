@@ -58,9 +58,10 @@ func TestClientOfAnotherSDK(t *testing.T) {
 		if about.Server.Name != "toolhost" {
 			t.Errorf("the server is %q", about.Server.Name)
 		}
-		if names := d.tools(); !slices.Contains(names, "test_simple_text") || !slices.Contains(names, "test_wait") {
-			t.Errorf("the tools are %v", names)
-		}
+		require.Eventually(t, "the tools", func() bool { // a client is answered before all plugins have started
+			names := d.tools()
+			return slices.Contains(names, "test_simple_text") && slices.Contains(names, "test_wait")
+		})
 		if text := d.call("test_simple_text", nil).text(); text != "This is a simple text response for testing." {
 			t.Errorf("the text is %q", text)
 		}

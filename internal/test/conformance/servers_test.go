@@ -43,8 +43,12 @@ type toolTest struct {
 // testTools calls every tool that a mounted server has.
 func testTools(t *testing.T, d *driver, server string, tests []toolTest) {
 	t.Helper()
-	var missing []string
-	for _, name := range d.tools() {
+	var missing, names []string
+	require.Eventually(t, "the tools of "+server, func() bool { // a client is answered before it has started
+		names = d.tools()
+		return slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, server+"_") })
+	})
+	for _, name := range names {
 		if own, ok := strings.CutPrefix(name, server+"_"); ok &&
 			!slices.ContainsFunc(tests, func(c toolTest) bool { return c.name == own }) {
 			missing = append(missing, own)

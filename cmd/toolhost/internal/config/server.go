@@ -66,7 +66,7 @@ type Questions struct {
 	Elicitation bool `json:"elicitation" default:"true" example:"false"`
 	// Sampling says whether the server may have the model of the MCP client answer, at the client's cost.
 	Sampling bool `json:"sampling" default:"false" example:"true"`
-	// Roots says whether the server is told the directories that the MCP client works in, or the workspace.
+	// Roots says whether the server is told the directories that the MCP client works in.
 	Roots bool `json:"roots" default:"true" example:"false"`
 }
 
