@@ -60,8 +60,6 @@ package lockfile
 import (
 	"cmp"
 	"maps"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -236,9 +234,7 @@ func (l *Lock) Write(path string) error {
 	if err != nil {
 		return err
 	}
-	if err = os.MkdirAll(filepath.Dir(path), 0o700); err == nil { // where nothing was installed yet
-		err = safefile.Replace(path, content, 0o644) // not a secret: it goes into version control
-	}
+	err = safefile.Replace(path, content, 0o644) // not a secret: it goes into version control
 	if err == nil {
 		return nil
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
@@ -226,6 +228,9 @@ func (s *Session) ReadLock(file string) (*lockfile.Lock, error) {
 // Those of [lockfile.Lock.Write]; a plain one if the lock was written and waits to be trusted.
 func (s *Session) WriteLock(l *lockfile.Lock, file string) error {
 	content, err := l.Bytes()
+	if user, bad := s.Settings().UserLock(); err == nil && bad == nil && user == file { // nothing may be installed yet
+		err = os.MkdirAll(filepath.Dir(file), 0o700)
+	}
 	if err == nil {
 		err = l.Write(file)
 	}
