@@ -41,7 +41,7 @@ func TestCallBadArguments(t *testing.T) {
 	w := newWorld(t, "fs")
 	for _, c := range []struct{ args, says string }{
 		{`{"path":`, "Invalid tool call: "},
-		{`path=README.md`, "Invalid tool call: "},
+		{`path=README.md`, "the arguments are not JSON: path=README.md\n  write --arg path=README.md"},
 		{`[]`, "Invalid tool call: "},
 		{`{}`, "Invalid tool call: missing required argument: path"},
 		{`{"path":"a","colour":"red"}`, "Invalid tool call: unexpected argument: colour"},

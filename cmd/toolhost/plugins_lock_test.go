@@ -233,11 +233,11 @@ func TestLockThatIsNone(t *testing.T) {
 	} {
 		w.removeFile(lock)
 		require.NoError(t, put())
-		w.run("tools").exits(0).says(lock, what)
+		w.run("tools").exits(6).says(lock, what)
 		w.run("plugins", "lock", "--check").exits(1).says(lock, what)
 	}
 	w.removeFile(lock)
-	w.run("tools").exits(0).says(lock + " is missing")
+	w.run("tools").exits(6).says(lock + " is missing")
 	w.ran(evil, false)
 	w.remove("evil")
 

@@ -26,7 +26,7 @@ func TestPlugins(t *testing.T) {
 		"warning: plugin future did not start: the plugin speaks version",
 		"of the toolhost protocol, this host version 1; rebuild it",
 		"warning: plugin quitter did not start: the process ended before it was ready: exit status 3: no license",
-		"  see toolhost plugins show quitter").json(&list)
+		" (see toolhost plugins show quitter").json(&list)
 	states := map[string]plugin.State{}
 	for _, s := range list.Plugins {
 		states[s.Name] = s.State

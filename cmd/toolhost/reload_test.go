@@ -135,7 +135,7 @@ func TestReloadOfABadFile(t *testing.T) {
 		"a host that is too wide":  {[]string{"callers:", "  cli: {approval: \"no\"}", "defaults: {sandbox: {net: [\"*:443\"]}}"}, ":3:28: defaults.sandbox.net[0]: "},
 		"what needs a new start":   {[]string{"callers:", "  cli: {approval: \"no\"}", "root: .."}, ":3:7: root: a running daemon cannot change it"},
 		"a name that is taken":     {[]string{"callers:", "  cli: {approval: \"no\"}", "tools:", "  play.echo: {rename: play.fail}"}, ":4:3: tools."},
-		"what a plugin refuses":    {[]string{"callers:", "  cli: {approval: \"no\"}", "plugins:", "  player: {config: {depth: 3}}"}, ":4:3: plugins.player: plugin player did not start"},
+		"what a plugin refuses":    {[]string{"callers:", "  cli: {approval: \"no\"}", "plugins:", "  player: {config: {depth: 3}}"}, ":4:20: plugins.player.config: plugin player did not start"},
 		"what this version cannot": {[]string{"callers:", "  cli: {approval: \"no\", uid: 7}"}, ":2:30: callers.cli.uid: cli is the user"},
 	} {
 		w.configure(c.lines...)

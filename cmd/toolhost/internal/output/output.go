@@ -100,7 +100,7 @@ func (o *Writer) hint(e *tool.Error) {
 	if advice := e.Advice(); advice != "" {
 		o.Printf("  %s\n", sanitize.Text(advice))
 	}
-	if wait := time.Duration(e.RetryAfter).Round(time.Second); e.Hint == "" && wait > 0 { // a hint says it
+	if wait := time.Duration(e.RetryAfter).Round(time.Second); e.Advice() == "" && wait > 0 { // advice says it
 		o.Printf("  try again in %s\n", wait)
 	}
 }

@@ -80,7 +80,7 @@ func oneLine(fault *tool.Error) *tool.Error {
 		return fault
 	}
 	out := *fault
-	out.Message, out.Hint, out.OperatorHint = output.Message(fault)+" ("+fault.Advice()+")", "", ""
+	out.Message, out.Hint, out.OperatorHint, out.RetryAfter = output.Message(fault)+" ("+fault.Advice()+")", "", "", 0
 	return &out
 }
 
