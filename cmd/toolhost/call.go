@@ -166,7 +166,7 @@ func (c *callCommand) run(ctx context.Context, name string, source []string) err
 		return err
 	}
 	prefix, _, _ := strings.Cut(name, ".") // the error tells why a plugin of this name has no such tool
-	needs := session.Needs{Record: true, Audit: c.audit, Shown: prefix}
+	needs := session.Needs{Record: true, Audit: c.audit, Called: prefix}
 	if c.session != "" {
 		if err := control.CheckSession(c.session); err != nil {
 			return exit.With(exit.BadUsage, err)

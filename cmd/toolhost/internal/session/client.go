@@ -38,6 +38,8 @@ type Needs struct {
 	Writes string
 	// Shown is the plugin whose faults the command shows itself.
 	Shown string
+	// Called is the plugin whose tool is called: the error of the call says why it is refused.
+	Called string
 }
 
 // Traced is a plugin, or an MCP server, of which it is recorded what it uses. No other one is
@@ -77,6 +79,9 @@ func (s *Session) Use(ctx context.Context, n Needs, f func(*control.Client) erro
 		return err
 	}
 	state := c.State()
+	if p, there := Status(state.Plugins, n.Called); there && p.State == plugin.Refused {
+		n.Shown = n.Called
+	}
 	s.WarnOf(state.Faults, state.Plugins, n.Shown)
 	return errors.Join(f(c), c.Close(ctx))
 }
