@@ -92,7 +92,8 @@ func (c *connectCommand) run(cmd *cobra.Command) error {
 	}
 	switch {
 	case !c.print && !c.client.Edited():
-		return exit.Usage("toolhost does not edit the file of "+c.client.Title, "toolhost connect "+c.client.Name+" --print shows what to put there")
+		return exit.Usage("toolhost does not edit the file of "+c.client.Title,
+			"toolhost connect "+c.client.Name+" --print shows what to put there")
 	case c.http && !c.client.Remote():
 		return exit.Usage(c.client.Title+" takes no URL", "leave --http out")
 	}
@@ -166,7 +167,8 @@ func (c *connectCommand) try(ctx context.Context, e connect.Entry) error {
 	defer cancel()
 	names, err := change.Entry.Tools(ctx)
 	if err != nil {
-		err = fmt.Errorf("what %s says of toolhost does not answer: %w: toolhost connect %s writes it as it should be", path, err, c.client.Name)
+		err = fmt.Errorf("what %s says of toolhost does not answer: %w: toolhost connect %s writes it as it should be",
+			path, err, c.client.Name)
 		return exit.With(exit.Failed, err)
 	}
 	return c.s.Answer(map[string]any{"file": change.Path, "connected": true, "tools": names},

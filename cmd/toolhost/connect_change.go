@@ -148,7 +148,8 @@ func (c *connectCommand) confirm(ctx context.Context, all ...*connect.Change) er
 	t, err := c.s.OpenTerminal()
 	if err != nil {
 		c.s.Err.Printf("%s", shownChanges(false, all...))
-		return tool.Errorf(tool.CodeApprovalRequired, "nothing was changed: there is no terminal to ask at").Try("look at the change, and confirm with --yes")
+		return tool.Errorf(tool.CodeApprovalRequired, "nothing was changed: there is no terminal to ask at").
+			Try("look at the change, and confirm with --yes")
 	}
 	defer func() { _ = t.Close() }()
 	yes, err := terminal.Confirm(ctx, t, shownChanges(output.ColorWelcome(), all...), "Make this change? [y/N] ")

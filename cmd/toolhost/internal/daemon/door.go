@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -72,7 +71,7 @@ func throughDoor(ctx context.Context, s *session.Session, o Options) (done bool,
 	case s.Flags.NoDaemon || s.Settings().Dirs.Apart:
 		return false, nil
 	case len(flags) > 0:
-		return own("a daemon serves MCP clients without " + strings.Join(flags, ", "))
+		return own("it was given " + strings.Join(flags, ", ") + ", which no daemon takes from it")
 	}
 	daemon := s.Daemon(ctx)
 	if daemon == nil {
@@ -97,7 +96,7 @@ func throughDoor(ctx context.Context, s *session.Session, o Options) (done bool,
 func ownFlags(s *session.Session, o Options) (flags []string) {
 	given := setup.CallerOf(s.Settings().Config, setup.MCP)
 	if slices.ContainsFunc(o.Grants, func(g tool.Capability) bool { return !given.Holds(g) }) {
-		flags = append(flags, fmt.Sprintf("--grant %s", o.Grants))
+		flags = append(flags, "--grant beyond what callers.mcp.grants has")
 	}
 	for flag, asked := range map[string]bool{
 		"--yes": o.Yes, "--caller": o.Caller != setup.MCP, "--audit": o.Audit != "", "--drain": o.Drain != DefaultDrain,
