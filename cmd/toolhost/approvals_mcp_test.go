@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/approval"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // revisions are those of the protocol that ask in different ways.
@@ -31,8 +32,8 @@ func (w *world) agent(revision, action string, asked chan<- string, args ...stri
 	return w.agentOf(w.command(append([]string{"serve", "--mcp", "stdio", "--plugin-dir", w.plugins}, args...)...), revision, o)
 }
 
-// agentOf connects an MCP client to a server that a command starts.
-func (w *world) agentOf(cmd *exec.Cmd, revision string, o *mcp.ClientOptions) *mcp.ClientSession {
+// clientOf connects an MCP client to a server that a command starts.
+func (w *world) clientOf(cmd *exec.Cmd, revision string, o *mcp.ClientOptions) *mcp.ClientSession {
 	w.t.Helper()
 	c, err := mcp.NewClient(&mcp.Implementation{Name: "codex", Version: "1.2"}, o).
 		Connect(context.Background(), &mcp.CommandTransport{Command: cmd}, &mcp.ClientSessionOptions{ProtocolVersion: revision})
@@ -40,6 +41,16 @@ func (w *world) agentOf(cmd *exec.Cmd, revision string, o *mcp.ClientOptions) *m
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// agentOf is clientOf with all plugins started.
+func (w *world) agentOf(cmd *exec.Cmd, revision string, o *mcp.ClientOptions) *mcp.ClientSession {
+	w.t.Helper()
+	c := w.clientOf(cmd, revision, o)
+	for require.Must(c.ListTools(w.t.Context(), nil))(w.t).Meta["toolhost/starting"] != nil { // each list waits for a while
+		continue
+	}
 	return c
 }
 

@@ -81,7 +81,7 @@ func (w *world) follower(o *mcp.ClientOptions, args ...string) *follower {
 	o.ToolListChangedHandler = func(context.Context, *mcp.ToolListChangedRequest) { f.told <- struct{}{} }
 	cmd := w.command(append([]string{"serve", "--mcp", "stdio", "--plugin-dir", w.plugins, "--config", w.config()}, args...)...)
 	cmd.Stderr = f.says
-	f.ClientSession = w.agentOf(cmd, "2025-11-25", o)
+	f.ClientSession = w.clientOf(cmd, "2025-11-25", o)
 	return f
 }
 
@@ -138,6 +138,26 @@ func TestMCPStartsKeepNoOneOut(t *testing.T) {
 	c.sees("late_t")
 	if got := <-first; got != "at last" {
 		t.Errorf("late: %q", got)
+	}
+}
+
+// A search waits, as its answer is believed; a call by what it found does for its tool only.
+func TestMCPSearchWaitsForStarts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player")
+	settings, at := w.lateServers("late")
+	w.configure("callers: {mcp: {approval: 'yes', discovery: search}}", settings)
+	fifo := filepath.Join(at["late"], "fifo")
+	require.NoError(t, syscall.Mkfifo(fifo, 0o600))
+	c := w.follower(&mcp.ClientOptions{})
+	s := searching{t, c.ClientSession}
+	s.call("tools_call", map[string]any{"name": "play.echo", "arguments": map[string]any{"text": "hi"}}).has(t, false, "hi")
+	found := make(chan []string, 1)
+	go func() { found <- s.finds("late t") }()
+	s.call("tools_call", map[string]any{"name": "play.echo", "arguments": map[string]any{"text": "hi"}}).has(t, false, "hi")
+	require.NoError(t, os.WriteFile(fifo, nil, 0o600))
+	if got := <-found; !slices.Contains(got, "late.t") {
+		t.Errorf("the search finds %q", got)
 	}
 }
 

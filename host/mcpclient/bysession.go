@@ -28,7 +28,8 @@ func (l *link) needsSession(result json.RawMessage, err error) error {
 	if result == nil && err != nil {
 		said = err.Error()
 	}
-	if l.u.config.Version != "" || !l.stateless() || !sessionRefusal.MatchString(said) {
+	mixed := l.begun != nil // a session that the server may take to be of the newest revision, which it was asked for as well
+	if l.u.config.Version != "" || !l.stateless() && !mixed || !sessionRefusal.MatchString(said) {
 		return nil
 	}
 	for method, kind := range asksFor {

@@ -11,6 +11,11 @@ import (
 // that know no such request often leave it unanswered, and those that are slow to start answer nothing.
 const aloneTime = time.Second
 
+// behindTime is how much later than that of initialize the answer to server/discover may come and still decide:
+// a program that was slow to start has both requests at once, answers in any order, and takes the session to be
+// of the newest revision.
+const behindTime = aloneTime / 4
+
 // answer is what became of a request.
 type answer struct {
 	result mcp.Result
@@ -18,7 +23,7 @@ type answer struct {
 }
 
 // discover asks a program for the newest revision and, if it does not answer soon, for one with sessions too:
-// the first answer that is not an error decides. Neither request is cancelled, which a program may not expect
+// the first answer that is not an error decides, or the newest revision if both come together. Neither request is cancelled, which a program may not expect
 // before it has answered initialize.
 func (l *link) discover(ctx context.Context, next mcp.MethodHandler, req mcp.Request) (mcp.Result, error) {
 	ask := func(method string, req mcp.Request) <-chan answer {
@@ -45,18 +50,26 @@ func (l *link) discover(ctx context.Context, next mcp.MethodHandler, req mcp.Req
 		ProtocolVersion: lastWithSessions, ClientInfo: implementation(), Capabilities: l.can,
 	}})
 	var refused error
+	var behind <-chan time.Time
 	for range 2 {
 		select {
 		case a := <-newest:
 			if a.err == nil {
 				return a.result, nil
 			}
-			refused = a.err
-		case a := <-old:
-			if a.err == nil {
-				l.begun = a.result
+			if refused = a.err; l.begun != nil {
 				return nil, errUndiscovered
 			}
+		case a := <-old:
+			if a.err != nil {
+				continue
+			}
+			if l.begun = a.result; refused != nil {
+				return nil, errUndiscovered
+			}
+			behind = time.After(behindTime)
+		case <-behind:
+			return nil, errUndiscovered
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}

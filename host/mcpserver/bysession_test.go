@@ -88,11 +88,15 @@ func TestServerThatNeedsASession(t *testing.T) {
 			}
 		}
 		h, c := client()
-		if got := call(t, c, "s_ask", `{}`); !got.IsError || !strings.Contains(text(got), "call again") {
-			t.Errorf("the first: %s", text(got))
+		first, starts := call(t, c, "s_ask", `{}`), 1
+		if first.IsError { // as it is unless the server was slow to start, was asked for a session too, and began one
+			starts++
+			if !strings.Contains(text(first), "call again") {
+				t.Errorf("the first: %s", text(first))
+			}
 		}
 		answered(c)
-		if got := h.Plugins()[0]; !strings.HasPrefix(got.SDK, "mcp/2025-11-25") || got.Crashes != 0 || got.Starts != 2 {
+		if got := h.Plugins()[0]; first.IsError && !strings.HasPrefix(got.SDK, "mcp/2025-11-25") || got.Crashes != 0 || got.Starts != starts {
 			t.Errorf("%+v", got)
 		}
 		require.NoError(t, h.Close(context.Background()))

@@ -154,6 +154,9 @@ func (c *clientSession) listTools(_ context.Context, r *mcp.ListToolsRequest) (m
 	if latest {
 		page.ResultType = resultComplete
 	}
+	if c.server.starting() {
+		page.Meta, page.TTLMs = mcp.Meta{mcpjson.Starting: true}, 0
+	}
 	for i, d := range tools {
 		page.Tools[i] = c.server.list.of(d, f)
 	}

@@ -199,7 +199,7 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			if r.Params == nil {
 				r.Params = &mcp.ListToolsParams{}
 			}
-			s.awaitStarts(ctx)
+			s.awaitStarts(ctx, startsTime)
 			return serve(ctx, s, r, (*clientSession).listTools)
 		case *mcp.CallToolRequest:
 			return serve(ctx, s, r, (*clientSession).callTool)
@@ -223,19 +223,19 @@ func (s *Server) relay(ctx context.Context, req mcp.Request) (res mcp.Result, ok
 		if r.Params == nil {
 			r.Params = &mcp.ListPromptsParams{}
 		}
-		s.awaitStarts(ctx)
+		s.awaitStarts(ctx, startsTime)
 		res, err = serve(ctx, s, r, (*clientSession).listPrompts)
 	case *mcp.ListResourcesRequest:
 		if r.Params == nil {
 			r.Params = &mcp.ListResourcesParams{}
 		}
-		s.awaitStarts(ctx)
+		s.awaitStarts(ctx, startsTime)
 		res, err = serve(ctx, s, r, (*clientSession).listResources)
 	case *mcp.ListResourceTemplatesRequest:
 		if r.Params == nil {
 			r.Params = &mcp.ListResourceTemplatesParams{}
 		}
-		s.awaitStarts(ctx)
+		s.awaitStarts(ctx, startsTime)
 		res, err = serve(ctx, s, r, (*clientSession).listTemplates)
 	case *mcp.GetPromptRequest:
 		res, err = serve(ctx, s, r, (*clientSession).getPrompt)

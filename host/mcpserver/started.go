@@ -2,8 +2,11 @@ package mcpserver
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/host"
 )
@@ -22,12 +25,15 @@ func (s *Server) starting() bool {
 	}
 }
 
-// awaitStarts waits a little for the plugins that are being started.
-func (s *Server) awaitStarts(ctx context.Context) {
+// searchTime is the same for a search, whose answer a model believes.
+const searchTime = 10 * time.Second
+
+// awaitStarts waits for the plugins that are being started, and not for longer than d.
+func (s *Server) awaitStarts(ctx context.Context, d time.Duration) {
 	if !s.starting() {
 		return
 	}
-	t := time.NewTimer(startsTime)
+	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-s.opts.Started:
@@ -36,16 +42,27 @@ func (s *Server) awaitStarts(ctx context.Context) {
 	}
 }
 
-// awaitTool waits for a tool that is not known as long as plugins are being started, one of which may have it.
-func (c *clientSession) awaitTool(ctx context.Context, name string) {
-	for s := c.server; s.starting(); {
+// awaitTool waits for a tool that is not known as long as plugins are being started, one of which may have it: the
+// one that is called, or that a call of the session's own tools names.
+func (c *clientSession) awaitTool(ctx context.Context, called *mcp.CallToolParamsRaw) {
+	name, s := called.Name, c.server
+	for s.starting() {
 		s.mu.Lock()
 		changed := s.changed
 		s.mu.Unlock()
-		if _, ok := s.host.OwnerOf(name); ok || slices.ContainsFunc(c.now().Tools(host.Filter{}), func(t host.Tool) bool {
-			return t.Name == name || t.Alias == name // such as those by which it searches
-		}) {
+		if _, ok := s.host.OwnerOf(name); ok {
 			return
+		}
+		if name == called.Name && slices.ContainsFunc(c.now().Tools(host.Filter{}), func(t host.Tool) bool {
+			return t.Name == name || t.Alias == name
+		}) {
+			var meant struct{ Name string }
+			if json.Unmarshal(called.Arguments, &meant) != nil || meant.Name == "" || meant.Name == name { // it is a search
+				s.awaitStarts(ctx, searchTime)
+				return
+			}
+			name = meant.Name
+			continue
 		}
 		select {
 		case <-s.opts.Started:

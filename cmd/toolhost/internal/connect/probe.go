@@ -7,9 +7,12 @@ import (
 	"os/exec"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/internal/mcpjson"
 )
 
-// Tools reaches the server of an entry as the client would, and returns the names of its tools. What a command says on
+// Tools reaches the server of an entry as the client would, and returns the names of its tools when all
+// plugins were started. What a command says on
 // standard error goes there.
 func (e Entry) Tools(ctx context.Context) (names []string, err error) {
 	var transport mcp.Transport = &mcp.StreamableClientTransport{
@@ -28,13 +31,23 @@ func (e Entry) Tools(ctx context.Context) (names []string, err error) {
 		return nil, err
 	}
 	defer func() { _ = session.Close() }()
-	for t, err := range session.Tools(ctx, nil) {
+	for page := (*mcp.ListToolsParams)(nil); ; {
+		list, err := session.ListTools(ctx, page)
 		if err != nil {
 			return nil, err
 		}
-		names = append(names, t.Name)
+		if list.Meta[mcpjson.Starting] != nil { // each list waits for a while
+			page, names = nil, nil
+			continue
+		}
+		for _, t := range list.Tools {
+			names = append(names, t.Name)
+		}
+		if list.NextCursor == "" {
+			return names, nil
+		}
+		page = &mcp.ListToolsParams{Cursor: list.NextCursor}
 	}
-	return names, nil
 }
 
 // headers are added to each request.
