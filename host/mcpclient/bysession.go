@@ -38,7 +38,7 @@ func (l *link) needsSession(result json.RawMessage, err error) error {
 		}
 		l.u.sessions.Store(true)
 		if l.to.Renew != nil {
-			l.to.Renew()
+			l.to.Renew(l.Description().SDK)
 		}
 		return tool.Errorf(tool.CodeUnavailable,
 			"the MCP server %s asks in a way that needs a session, which the next call has", l.u.config.Name).

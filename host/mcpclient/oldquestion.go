@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"maps"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -49,7 +48,6 @@ func asJSONRPC(err error) error {
 
 func (l *link) elicitationRequest(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 	from := takeOrigin(req.Params.Meta)
-	given, _ := ctx.Value(givenKey{}).(*givenAnswer)
 	ctx, end, err := l.whose(ctx, from)
 	if err != nil {
 		return nil, err
@@ -60,20 +58,8 @@ func (l *link) elicitationRequest(ctx context.Context, req *mcp.ElicitRequest) (
 		p.RequestedSchema = json.RawMessage(from.Form)
 	}
 	out, err := l.elicit(ctx, &p)
-	if given != nil && out != nil && mcpwire.PeerFrom(ctx) != nil {
-		*given = givenAnswer{maps.Clone(out.Content), true}
-	}
 	return out, asJSONRPC(err)
 }
-
-// givenAnswer is what another client's person answered. The SDK fills in the defaults of the form, as befits who asks:
-// what a person left empty there is not theirs.
-type givenAnswer struct {
-	content map[string]any
-	relayed bool
-}
-
-type givenKey struct{}
 
 func (l *link) samplingRequest(
 	ctx context.Context, req *mcp.CreateMessageWithToolsRequest,
@@ -91,13 +77,12 @@ func (l *link) samplingRequest(
 func (l *link) receiving(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		k := asksFor[method]
+		if ask, ok := req.(*mcp.ElicitRequest); ok && l.u.config.Questions.allows(k) {
+			// The SDK refuses forms that others take, and fills in defaults, which what a person left empty is not.
+			return l.elicitationRequest(ctx, ask)
+		}
 		if k == "" || k != askRoots && l.u.config.Questions.allows(k) {
-			var given givenAnswer
-			res, err := next(context.WithValue(ctx, givenKey{}, &given), method, req)
-			if answer, ok := res.(*mcp.ElicitResult); ok && err == nil && given.relayed {
-				answer.Content = given.content
-			}
-			return res, err
+			return next(ctx, method, req)
 		}
 		of, end, err := l.whose(ctx, takeOrigin(req.GetParams().GetMeta()))
 		if !l.u.config.Questions.allows(k) {

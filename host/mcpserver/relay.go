@@ -242,7 +242,7 @@ func (c *clientSession) ofPrompt(ctx context.Context, own mcpwire.Own, name stri
 }
 
 // ofURI returns the servers that may have a resource, or a template: the one that lists it, or that named it to
-// the client, or those with a template that begins as it does. If there is none, it is as with ofPrompt.
+// the client, those with a template that begins as it does, or the only server. If there is none, it is as with ofPrompt.
 func (c *clientSession) ofURI(ctx context.Context, own mcpwire.Own, uri string) []reachable {
 	all := c.reachable()
 	within := by(all, own, true)
@@ -268,7 +268,10 @@ func (c *clientSession) ofURI(ctx context.Context, own mcpwire.Own, uri string) 
 			}
 		}
 	}
-	if len(out) == 0 {
+	switch {
+	case len(out) == 0 && len(within) == 1: // servers take URIs that they list nowhere
+		return within
+	case len(out) == 0:
 		return firstOf(by(all, own, false))
 	}
 	return out

@@ -63,7 +63,8 @@ type Events struct {
 	// Changed says that Description has changed.
 	Changed func()
 	// Renew ends the connection when its calls have ended, as it cannot do what another can: the next call makes one.
-	Renew func()
+	// It is told what SDK is from now on, also in later processes.
+	Renew func(sdk string)
 	// Offers says what the server has besides tools, as "prompt NAME", "resource URI" and "template
 	// URI", sorted. Nil: no one wants to know.
 	Offers func([]string)

@@ -64,6 +64,8 @@ type Config struct {
 	// Changed is called, in a goroutine that Close waits for, after the plugin describes
 	// itself differently, in place of a send to [Plugin.Changes]. Default: the send.
 	Changed func()
+	// Learned is called with what a server's SDK is to be from now on. Default: nil.
+	Learned func(sdk string)
 	// Offers is called with what a server has besides tools, see [plugin.Events]. Default: nil.
 	Offers func([]string)
 	// OnState is called with the status whenever the state has changed. It must return at

@@ -147,7 +147,7 @@ func (l *serverLink) connect(ctx context.Context) (about wire.Description, err e
 		bytes = l.proc.stdio
 	}
 	conn, err := l.server.Connector.Connect(ctx, bytes, plugin.Events{
-		SDK: l.cfg.sdk, Changed: func() { l.run.refresh.onChanged(l.run) }, Renew: func() { l.cfg.renew(l.run) },
+		SDK: l.cfg.sdk, Changed: func() { l.run.refresh.onChanged(l.run) }, Renew: l.renew,
 		Log: l.log, Fault: l.fault, Offers: l.cfg.Offers,
 	})
 	if err != nil {
@@ -159,6 +159,13 @@ func (l *serverLink) connect(ctx context.Context) (about wire.Description, err e
 	l.conn = conn
 	go l.watch()
 	return l.describe(ctx)
+}
+
+func (l *serverLink) renew(sdk string) {
+	if l.cfg.Learned != nil {
+		l.cfg.Learned(sdk)
+	}
+	l.cfg.renew(l.run)
 }
 
 // describe implements [link]. What a server says of itself is checked each time: its program

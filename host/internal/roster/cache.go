@@ -100,3 +100,19 @@ func (r *Roster) remember(ctx context.Context, s *source, sound bool) {
 	}
 	s.setSum(sum)
 }
+
+// learned remembers another SDK of a server at once: this process may be about to end.
+func (s *source) learned(sdk string) {
+	r, ctx := s.member.roster, context.Background()
+	if r.manifests == nil {
+		return
+	}
+	about, _, ok := r.manifests.Find(ctx, s.subject())
+	if !ok {
+		return
+	}
+	about.SDK = sdk
+	if _, err := r.manifests.Store(ctx, s.subject(), about); err != nil {
+		r.log.Debug("what a server speaks is not remembered", "plugin", s.member.owner, "error", err)
+	}
+}

@@ -131,7 +131,7 @@ var also = map[string]*regexp.Regexp{
 	"internal/generate":         regexp.MustCompile(`^proto/`),
 	"internal/test/binaries":    regexp.MustCompile(`^go\.(mod|sum)$`),
 	"internal/test/changed":     regexp.MustCompile(`^(Makefile|\.ci/.*)$`),
-	"internal/test/conformance": regexp.MustCompile(`^cmd/`),
+	"internal/test/conformance": regexp.MustCompile(`^(cmd|internal/test/others)/`),
 	"internal/pluginsource":     regexp.MustCompile(`^internal/test/others/`),
 	"internal/schema":           regexp.MustCompile(`^internal/test/others/`),
 	"internal/test/escape":      regexp.MustCompile(`^docs/sandbox\.md$`),
