@@ -134,6 +134,7 @@ func TestCalls(t *testing.T) {
 	b.run("call", "play.run", work.call(), "--timeout", "300ms").exits(7).says("in the queue: toolhost jobs show", "goes on")
 	b.bare("__complete", "--plugin-dir", b.plugins, "jobs", "show", "").exits(0).prints(id + "\tplay.run running")
 	b.run("status").exits(0).prints("run here")
+	b.until("both run", func() bool { return work.runs() == 2 })
 	hub.run("status").exits(0).prints("2 run here")
 	hub.run("doctor").prints("durable calls can be made")
 
