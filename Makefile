@@ -30,9 +30,10 @@ CONFINEMENT := ./internal/test/escape ./internal/test/worktest
 EXECUTION := ./plugins/execution
 STAGED := $(CONFINEMENT) $(if $(filter execution,$(STAGES)),$(EXECUTION))
 
-# A test that fails runs once more, alone. What then passes is named at the end: it is a defect, too.
+# A test that fails runs once more, alone. What then passes is named at the end: it is a defect, too. Those that a
+# subtest is in are counted with it.
 GOTESTSUM := go run gotest.tools/gotestsum@v1.13.0 --format pkgname --format-hide-empty-pkg --hide-summary skipped \
-	--rerun-fails=1 --rerun-fails-max-failures=1
+	--rerun-fails=1 --rerun-fails-max-failures=4
 # What the tests of races build without the detector is what the other tests build.
 TEST := $(if $(filter Linux,$(shell uname)),-exec "env CGO_ENABLED=0 $(CURDIR)/bin/leftovers") -vet=off -short -count=1 -timeout 22m
 
