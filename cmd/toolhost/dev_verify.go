@@ -79,6 +79,9 @@ func newDevVerifyCommand(s *session.Session) *cobra.Command {
 	flags.BoolVar(&c.of.Dangerous, "allow-dangerous", false, "call all tools, also those that are not safe")
 	flags.StringVar(&c.config, "plugin-config", "", "configure the plugin with this `JSON` object, or @FILE")
 	flags.DurationVar(&c.of.Timeout, "timeout", pluginrun.DefaultStartTimeout, "how long a start, or a call, may take, a `DURATION`")
+	flags.BoolVar(&c.of.Fast, "fast", false, "leave out the checks that take longest: in hosts and sandboxes, of many calls, of memory")
+	flags.BoolVar(&c.of.Long, "long", false, "make all calls, also where time bounds them")
+	cmd.MarkFlagsMutuallyExclusive("fast", "long")
 	flags.StringVar(&c.junit, "junit", "", "write a report in JUnit's XML to this `FILE`, too")
 	_ = cmd.RegisterFlagCompletionFunc("group", cobra.FixedCompletions(verify.Groups(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("check", cobra.FixedCompletions(checkNames(), cobra.ShellCompDirectiveNoFileComp))
@@ -122,7 +125,13 @@ func (c *verifyCommand) run(ctx context.Context, file string) (err error) {
 		return err
 	}
 	c.of.File = file
+	if c.s.Err.Terminal() && !c.s.Flags.JSON {
+		c.of.Begin = func(check verify.Check) { c.s.Err.Printf("\r%s\x1b[K", check.ID) }
+	}
 	report, err := verify.Run(ctx, c.of)
+	if c.of.Begin != nil {
+		c.s.Err.Printf("\r\x1b[K")
+	}
 	switch tool.CodeOf(err) {
 	case tool.CodeNotFound, tool.CodeInvalidArguments, tool.CodeUnsupported:
 		return exit.With(exit.BadUsage, err)

@@ -108,6 +108,13 @@ func Checks() []Check {
 	)
 }
 
+// Patterns of checks: those that have a process of their own, and so run with their neighbours that have one, and
+// those that [Options.Fast] leaves out.
+var (
+	apart = []string{"start.*", "stream.*", "cancel.result", "cancel.partial", "cancel.ends"}
+	slow  = []string{"cancel.ends", "concurrency.many", "resources.*", "host.*", "sandbox.*"}
+)
+
 // matches reports whether an ID fits one of the patterns, which are those of [path.Match].
 func matches(patterns []string, id string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool {
@@ -134,6 +141,9 @@ type finding struct {
 }
 
 var passed = finding{outcome: Pass}
+
+// noted is a check that has passed, with what it could not see.
+func noted(format string, args ...any) finding { return finding{Pass, fmt.Sprintf(format, args...)} }
 
 func fail(format string, args ...any) finding { return finding{Fail, fmt.Sprintf(format, args...)} }
 func warn(format string, args ...any) finding { return finding{Warn, fmt.Sprintf(format, args...)} }

@@ -17,12 +17,19 @@ import (
 	"github.com/toolhost/toolhost/internal/wire"
 )
 
-// checkHealth asks go-plugin's health service, as a host does of a plugin that is late.
-func checkHealth(ctx context.Context, _ *subject, p *process) finding {
+// checkHealth asks for the plugin's health, and go-plugin's service for it, as a host does of a plugin that is late.
+func checkHealth(ctx context.Context, s *subject, p *process) finding {
+	if s.offers(wire.FeatureHealth) {
+		if f := isWellSoon(ctx, p); f.outcome != Pass {
+			return f
+		}
+	}
 	ctx, cancel := p.link.within(ctx)
 	defer cancel()
 	out, err := healthv1.NewHealthClient(p.link.conn).Check(ctx, &healthv1.HealthCheckRequest{Service: "plugin"})
 	switch code := status.Code(err); {
+	case (code == codes.Unimplemented || code == codes.NotFound) && s.offers(wire.FeatureHealth):
+		return passed
 	case code == codes.Unimplemented, code == codes.NotFound:
 		return skip("it has no health service")
 	case err != nil:

@@ -35,8 +35,12 @@ func hostChecks() []Check {
 	}
 }
 
-// inHost runs the plugin in a host.
+// inHost uses the host that has the plugin in a sandbox, which ends with all checks: it sweeps when it is closed.
 func (s *subject) inHost(ctx context.Context, box plugin.Sandbox, use func(h *host.Host, name string) finding) (f finding) {
+	name := pluginrun.NameOf(filepath.Base(s.path))
+	if h := s.hosts[box.Level]; h != nil {
+		return use(h, name)
+	}
 	h, err := host.New(host.WithRoot(s.root), host.WithPluginEnv("TMPDIR="+s.temp), host.WithPluginCache(filepath.Join(s.dir, "cache")),
 		host.WithDefaults(func(settings *plugin.Settings) {
 			settings.StartTimeout, settings.Config, settings.Sandbox = s.Timeout, s.Config, box
@@ -44,9 +48,8 @@ func (s *subject) inHost(ctx context.Context, box plugin.Sandbox, use func(h *ho
 	if err != nil {
 		return skip("%v", err)
 	}
-	defer func() { _ = h.Close(context.WithoutCancel(ctx)) }()
+	s.hosts[box.Level] = h
 	n, err := h.Load(ctx, s.path)
-	name := pluginrun.NameOf(filepath.Base(s.path))
 	switch {
 	case err != nil:
 		return failIf(err)

@@ -87,7 +87,9 @@ func (s *subject) onLane(ctx context.Context, use func(context.Context, *lane) e
 	defer l.stop()
 	err = use(ctx, l)
 	switch {
-	case l.broken != nil && (err == nil || s.found["stream.opens"] == Pass):
+	case l.broken != nil && (err == nil || s.outcome("stream.opens") == Pass):
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		s.lanes.add("%v", l.broken)
 		return passed
 	case err != nil && p.waitEnd(0):
@@ -136,14 +138,6 @@ func cancelChecks() []Check {
 	after := []string{"configure.accepts", "calls.unknown"}
 	onStream := []string{"stream.opens"}
 	return []Check{
-		check("cancel.call", "services", after, "calls that are cancelled leave others alone",
-			"end the work of a call whose gRPC context ends, and keep what calls share consistent",
-			givenUp(context.WithCancel)),
-		check("cancel.deadline", "services", append(after, "cancel.call"),
-			"calls whose deadline passes leave others alone", "treat the end of a deadline as any cancellation",
-			givenUp(func(ctx context.Context) (context.Context, context.CancelFunc) {
-				return context.WithTimeout(ctx, time.Millisecond)
-			})),
 		onLane("cancel.result", "a call that is cancelled on the stream gets a result frame, too",
 			"answer a cancelled call with any error; a host ends a plugin that leaves 1,024 of them without",
 			func(ctx context.Context, s *subject, l *lane) error {
@@ -180,6 +174,16 @@ func cancelChecks() []Check {
 				}
 				return r.ask(ctx, 2, s.request(noTool, nil))
 			}, []string{"stream.opens", "stream.chunks"}),
+		check("cancel.ends", "services", []string{"calls.valid"}, "calls that are cancelled end within 2 s, with their work",
+			"end what a call does when its gRPC context ends, or when its cancel frame comes", checkEnds),
+		check("cancel.call", "services", after, "calls that are cancelled leave others alone",
+			"end the work of a call whose gRPC context ends, and keep what calls share consistent",
+			givenUp(context.WithCancel)),
+		check("cancel.deadline", "services", append(after, "cancel.call"),
+			"calls whose deadline passes leave others alone", "treat the end of a deadline as any cancellation",
+			givenUp(func(ctx context.Context) (context.Context, context.CancelFunc) {
+				return context.WithTimeout(ctx, time.Millisecond)
+			})),
 	}
 }
 
@@ -216,6 +220,10 @@ func concurrencyChecks() []Check {
 		check("concurrency.describe", "tools-that-change", append(after, "concurrency.calls"),
 			"Describe is answered while calls run", "hold no lock during a call that Describe takes",
 			during(func(ctx context.Context, p *process) error { return p.isWell(ctx) })),
+		check("concurrency.answers", "rules", []string{"calls.sessions"}, "calls at the same time have their own answers: 16 of each",
+			"keep what belongs to a call in the call, and not in a variable that calls share", onLive(checkMixed)),
+		check("concurrency.many", "rules", append(after, "concurrency.calls"), "it lives through 6,000 calls, or those of 5 s",
+			"free what a call takes when the call ends, and count nothing up to a limit", onLive(checkMany)),
 	}
 }
 
