@@ -80,6 +80,9 @@ func checkEnds(ctx context.Context, s *subject) finding {
 		return failIf(err)
 	}
 	defer s.end(p)
+	if s.outcome("calls.first") == Warn { // which is not the work of a call
+		_, _ = p.link.execute(ctx, running[0])
+	}
 	streamed := s.outcome("stream.opens") == Pass
 	if streamed {
 		err = endOnStream(ctx, p, running)
