@@ -20,7 +20,7 @@ type Check struct {
 	See string `json:"see"`
 
 	after  []string // IDs of checks that have to have passed; a warning counts as passed
-	unless []string // patterns of IDs; the check is skipped if one of these has found something
+	unless []string // patterns of IDs before it, which it waits for; it is skipped if one of these has failed
 	run    runner
 }
 

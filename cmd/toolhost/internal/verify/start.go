@@ -28,7 +28,7 @@ func startChecks() []Check {
 				if err != nil {
 					return fail("while one runs, the second: %v", err)
 				}
-				defer s.end(p)
+				s.spare = p
 				if err := s.main.isWell(ctx); err != nil {
 					return fail("since the second was started, the first: %v", err)
 				}

@@ -30,10 +30,12 @@ type subject struct {
 	env     []string            // as a host gives it
 	found   map[string]*verdict // of the checks that are chosen or needed
 
-	mu      sync.Mutex // for what checks that run at a time change
-	running []*process // all that were started
-	first   *process   // nil: it was not started
-	main    *process   // which most checks talk to; nil: none runs
+	slots   chan struct{} // taken by the checks that run
+	mu      sync.Mutex    // for what checks that run at a time change
+	spare   *process      // which waits for the next [subject.open] of its kind; nil: none does
+	running []*process    // all that were started
+	first   *process      // nil: it was not started
+	main    *process      // which most checks talk to; nil: none runs
 	about   *pluginv1.DescribeResponse
 	tools   []declared
 	calls   []*call
@@ -67,7 +69,7 @@ func newSubject(o Options, chosen map[string]bool) (*subject, error) {
 		return nil, tool.Errorf(tool.CodeNotFound, "there is no file %s", o.File).
 			Because(err).Try("name the executable of the plugin")
 	}
-	s := &subject{Options: o, path: path, found: map[string]*verdict{}, hosts: map[plugin.SandboxLevel]*host.Host{}}
+	s := &subject{Options: o, path: path, found: map[string]*verdict{}, slots: make(chan struct{}, maxTogether), hosts: map[plugin.SandboxLevel]*host.Host{}}
 	for id := range needs(chosen) {
 		s.found[id] = &verdict{done: make(chan struct{})}
 	}
@@ -116,6 +118,13 @@ func (s *subject) close() {
 
 // open starts the plugin, connects to it and configures it.
 func (s *subject) open(ctx context.Context, o startOptions) (*process, error) {
+	s.mu.Lock()
+	if p := s.spare; p != nil && o == (startOptions{}) && !p.hasEnded() {
+		s.spare = nil
+		s.mu.Unlock()
+		return p, nil
+	}
+	s.mu.Unlock()
 	p, err := s.connected(ctx, o)
 	if err != nil {
 		return nil, err

@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -143,20 +142,18 @@ const maxTogether = 4
 
 // together runs checks that need nothing of each other but outcomes, which one of them waits for.
 func (s *subject) together(ctx context.Context, checks []Check) {
-	var all errgroup.Group
-	all.SetLimit(maxTogether)
+	var all sync.WaitGroup
 	for _, c := range checks {
-		all.Go(func() error {
+		all.Go(func() {
 			v := s.found[c.ID]
 			defer close(v.done)
 			v.finding, v.took = s.try(ctx, c)
-			return nil
 		})
 	}
-	_ = all.Wait() // nothing fails
+	all.Wait()
 }
 
-// try runs a check if what it needs has passed. What that is was begun before.
+// try runs a check if what it needs has passed.
 func (s *subject) try(ctx context.Context, c Check) (f finding, took time.Duration) {
 	for _, id := range c.after {
 		v := s.found[id]
@@ -180,6 +177,8 @@ func (s *subject) try(ctx context.Context, c Check) (f finding, took time.Durati
 	if s.Fast && matches(slow, c.ID) {
 		return skip("--fast leaves it out"), 0
 	}
+	s.slots <- struct{}{}
+	defer func() { <-s.slots }()
 	if s.Begin != nil {
 		s.mu.Lock()
 		s.Begin(c)
