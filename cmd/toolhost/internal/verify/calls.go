@@ -101,7 +101,7 @@ func callChecks() []Check {
 		check("calls.valid", "rules", after, "tools take the arguments that their schemas allow",
 			"let the schema say all that the tool expects; return ExecuteResponse with a result or an error, and never a gRPC status; "+
 				"give verify --call TOOL=JSON where arguments cannot be guessed", checkValid),
-		check("calls.first", "rules", valid, "the first call does not take 2 s and more, if the same one is quicker later",
+		check("calls.first", "rules", valid, "the first call does not take 5 s and more, if the same one is quicker later",
 			"begin to load when the process starts, without waiting for it before the handshake", onLive(checkFirst)),
 		check("calls.sessions", "rules", valid, "no session is shown what another one sent: the same calls in two of them",
 			"keep what calls leave by ExecuteRequest.session, or keep nothing", onLive(checkSessions)),

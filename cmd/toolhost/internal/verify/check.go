@@ -111,8 +111,8 @@ func Checks() []Check {
 // Patterns of checks: those that have a process of their own, and so run with their neighbours that have one, and
 // those that [Options.Fast] leaves out.
 var (
-	apart = []string{"start.*", "stream.*", "cancel.result", "cancel.partial", "cancel.ends"}
-	slow  = []string{"cancel.ends", "concurrency.many", "resources.*", "host.*", "sandbox.*"}
+	apart = []string{"start.*", "stream.*", "cancel.result", "cancel.partial"}
+	slow  = []string{"resources.*", "host.*", "sandbox.*"}
 )
 
 // matches reports whether an ID fits one of the patterns, which are those of [path.Match].

@@ -4,43 +4,33 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
 
-// How long a phase may take, and how much of it is tried.
+// How long a phase may take.
 const (
-	firstTime  = 2 * time.Second // the first call, if the same one is quicker the next time
+	firstTime  = 5 * time.Second // the first call, if the same one is quicker the next time
 	healthTime = 5 * time.Second // until it is well
 	healthRest = 500 * time.Millisecond
 	beginTime  = 50 * time.Millisecond // until a call runs that is cancelled then
 	cancelTime = 2 * time.Second       // until it has ended
-	manyCalls  = 6000
-	manyTime   = 5 * time.Second
 )
 
-// checkFirst repeats what took long, if that was the first call of a tool, or of any.
+// checkFirst repeats the first call, or that of a tool, if it took long. A later one may do what is kept.
 func checkFirst(ctx context.Context, s *subject, p *process) finding {
-	slow := &call{took: s.unknown, args: []byte(`{}`)}
-	name := noTool
-	for _, c := range s.calls {
-		if c.good && c.took > slow.took {
-			slow, name = c, c.def.Name
-		}
+	name, args, first := noTool, []byte(`{}`), s.unknown
+	if c := s.calls[0]; c.took > first {
+		name, args, first = c.def.Name, c.args, c.took
 	}
-	if slow.took <= firstTime {
+	if first <= firstTime {
 		return passed
 	}
 	began := time.Now()
-	if _, err := p.link.execute(ctx, s.request(name, slow.args)); err != nil {
-		return skip("%v", err)
-	}
-	if took := time.Since(began); took < slow.took/2 {
-		return warn("the first call took %v, and the same one later %v", slow.took.Round(10*time.Millisecond), took.Round(time.Millisecond))
+	_, err := p.link.execute(ctx, s.request(name, args))
+	if later := time.Since(began); err == nil && later < first/2 {
+		return warn("the first call took %v, and the same one later %v", first.Round(10*time.Millisecond), later.Round(time.Millisecond))
 	}
 	return passed
 }
@@ -63,115 +53,107 @@ func isWellSoon(ctx context.Context, p *process) finding {
 	}
 }
 
-// checkEnds cancels a call of each tool while it runs. On the stream a result frame says when a call has ended; for
-// the rest, and for Execute, which says nothing, the processor is looked at.
-func checkEnds(ctx context.Context, s *subject) finding {
-	var running []*pluginv1.ExecuteRequest
-	for _, c := range s.calls {
-		if c.good && s.mayCall(c.declared) && len(c.args) < chunkSize && len(running) < sessions {
-			running = append(running, s.request(c.def.Name, c.args))
-		}
-	}
-	if len(running) == 0 {
-		return skip("no call was answered")
-	}
-	p, err := s.open(ctx, startOptions{})
+// checkGivenUp makes calls that are given up, and looks whether others are still answered and the processor is at rest.
+// On the stream [checkCancelled] sees more.
+func checkGivenUp(ctx context.Context, s *subject, p *process) finding {
+	name, args, err := s.filler()
 	if err != nil {
-		return failIf(err)
+		return skip("%v", err)
 	}
-	defer s.end(p)
-	if s.outcome("calls.first") == Warn { // which is not the work of a call
-		_, _ = p.link.execute(ctx, running[0])
+	given := make([]*pluginv1.ExecuteRequest, 50, 100)
+	for i := range given {
+		given[i] = s.request(name, args)
 	}
-	streamed := s.outcome("stream.opens") == Pass
-	if streamed {
-		err = endOnStream(ctx, p, running)
-	} else {
-		short, cancel := context.WithTimeout(ctx, beginTime)
-		defer cancel()
-		for _, in := range running {
-			go func() { _, _ = p.link.client.Execute(short, in) }()
+	for _, c := range s.repeated() {
+		given = append(given, s.request(c.def.Name, c.args))
+	}
+	for i, in := range given {
+		short, cancel := context.WithTimeout(ctx, time.Millisecond)
+		if i%2 == 0 {
+			short, cancel = context.WithCancel(ctx)
+			time.AfterFunc(time.Millisecond, cancel)
 		}
-		err = pause(ctx, cancelTime/2)
+		_, _ = p.link.client.Execute(short, in)
+		cancel()
 	}
-	if err != nil {
-		return failIf(err)
+	out, err := p.link.execute(ctx, s.request(noTool, nil))
+	switch {
+	case err != nil:
+		return fail("after %d calls were given up: %v", len(given), err)
+	case out.GetError() == nil:
+		return fail("after %d calls were given up, a call of a tool that does not exist has a result", len(given))
+	case s.Fast:
+		return noted("--fast leaves out whether it works on")
 	}
-	first, err := p.look()
-	began := time.Now()
-	if err == nil {
-		err = pause(ctx, atRest)
-	}
-	last, again := p.look()
-	switch percent := busy(first, last, time.Since(began)); {
-	case errors.Join(err, again) != nil && !streamed:
-		return skip("%v", errors.Join(err, again))
-	case percent > busyPercentage && s.outcome("resources.idle") != Fail:
-		return fail("cancel ignored: after its calls were cancelled it still takes %d %% of a processor", percent)
-	case !streamed:
-		return noted("seen of its processor time alone: only the feature stream tells when a cancelled call has ended")
+	switch percent, err := atWork(ctx, p); {
+	case err != nil:
+		return noted("whether it works on is not known: %v", err)
+	case percent > busyPercentage && s.measure(ctx).busy <= busyPercentage: // or else it does so at rest, too
+		return fail("cancel ignored: %v after its calls were given up it still takes %d %% of a processor", cancelTime, percent)
+	case s.outcome("stream.opens") != Pass:
+		return noted("of what goes on, only use of the processor is seen: the feature stream would tell")
 	}
 	return passed
 }
 
-// endOnStream makes calls, cancels them and waits for their results.
-func endOnStream(ctx context.Context, p *process, all []*pluginv1.ExecuteRequest) error {
-	l, err := p.openLane(ctx)
+// atWork returns how many percent of a processor a process takes when it is at rest again, or cancelTime has passed.
+func atWork(ctx context.Context, p *process) (percent int, err error) {
+	for range cancelTime / atRest {
+		began := time.Now()
+		first, err := p.look()
+		if err == nil {
+			err = pause(ctx, atRest)
+		}
+		last, again := p.look()
+		percent = busy(first, last, time.Since(began))
+		if err = errors.Join(err, again); err != nil || percent <= busyPercentage {
+			return percent, err
+		}
+	}
+	return percent, nil
+}
+
+// checkCancelled cancels a call of each tool while it runs, and then more calls than a host leaves without results.
+func checkCancelled(ctx context.Context, s *subject, l *lane) error {
+	name, args, err := s.filler()
 	if err != nil {
 		return err
 	}
-	defer l.stop()
+	if s.outcome("calls.first") == Warn { // which is not the work of a call
+		_, _ = l.link.execute(ctx, s.request(s.calls[0].def.Name, s.calls[0].args))
+	}
 	r := l.raw()
-	for i, in := range all {
-		err = errors.Join(err, r.call(uint32(i+1), in))
+	running := s.repeated()
+	last := uint32(len(running)) //nolint:gosec // a plugin has fewer tools
+	for i, c := range running {
+		err = errors.Join(err, r.call(uint32(i+1), s.request(c.def.Name, c.args))) //nolint:gosec // as above
 	}
 	err = errors.Join(err, pause(ctx, beginTime))
-	for i := range all {
-		err = errors.Join(err, r.frame(kindCancel, uint32(i+1), 0, nil))
+	for n := range last {
+		err = errors.Join(err, r.frame(kindCancel, n+1, 0, nil))
 	}
 	if err != nil {
 		return err
 	}
 	late, cancel := context.WithTimeoutCause(ctx, cancelTime, errLate)
 	defer cancel()
-	err = r.answered(late, uint32(len(all)))
-	if !errors.Is(err, errLate) {
+	if err = r.answered(late, last); errors.Is(err, errLate) {
+		var f faults
+		for i, c := range running {
+			if !r.seen[uint32(i+1)] { //nolint:gosec // as above
+				f.add("cancel ignored: %s goes on for more than %v after its call was cancelled", c.shown(), cancelTime)
+			}
+		}
+		return errors.New(f.finding(Fail).why)
+	}
+	for n := last + 1; n <= last+1200 && err == nil; n++ {
+		err = errors.Join(r.call(n, s.request(name, args)), r.frame(kindCancel, n, 0, nil))
+	}
+	if err != nil {
 		return err
 	}
-	var f faults
-	for i, in := range all {
-		if !r.seen[uint32(i+1)] {
-			f.add("cancel ignored: %s goes on for more than %v after its call was cancelled", in.GetTool(), cancelTime)
-		}
+	if err := r.answered(ctx, last+1200); err != nil {
+		return fmt.Errorf("since it was cancelled, %w", err)
 	}
-	return errors.New(f.finding(Fail).why)
-}
-
-// checkMany makes many calls of one process.
-func checkMany(ctx context.Context, s *subject, p *process) finding {
-	name, args, err := s.filler()
-	if err != nil {
-		return skip("%v", err)
-	}
-	until := time.Now().Add(manyTime)
-	var made atomic.Int64
-	var all errgroup.Group
-	for range sessions {
-		all.Go(func() error {
-			for made.Load() < manyCalls && (s.Long || time.Now().Before(until)) {
-				n := made.Add(1)
-				if _, err := p.link.execute(ctx, s.request(name, args)); err != nil {
-					return fmt.Errorf("call %d: %w", n, err)
-				}
-			}
-			return nil
-		})
-	}
-	switch err := all.Wait(); {
-	case err != nil:
-		return failIf(err)
-	case made.Load() < manyCalls:
-		return noted("%d calls took %v; --long makes all %d", made.Load(), manyTime, manyCalls)
-	}
-	return passed
+	return r.ask(ctx, last+1201, s.request(noTool, nil))
 }

@@ -328,7 +328,7 @@ var faults = map[string]misfit{
 // shownBy are the checks without whose calls another one has nothing to look at.
 var shownBy = map[string]string{
 	"output.stdout": "calls.valid", "output.plain": "calls.valid", "stream.frames": "stream.results",
-	"cancel.ends": "stream.opens", "concurrency.many": "calls.valid",
+	"cancel.result": "calls.first", "concurrency.calls": "calls.valid", "cancel.call": "calls.valid",
 }
 
 // held keeps files open.
