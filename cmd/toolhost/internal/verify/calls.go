@@ -101,9 +101,9 @@ func callChecks() []Check {
 		check("calls.valid", "rules", after, "tools take the arguments that their schemas allow",
 			"let the schema say all that the tool expects; return ExecuteResponse with a result or an error, and never a gRPC status; "+
 				"give verify --call TOOL=JSON where arguments cannot be guessed", checkValid),
-		check("calls.first", "rules", valid, "the first call does not take 5 s and more, if the same one is quicker later",
+		check("calls.first", "rules", valid, "no first call takes 5 s that is quicker later",
 			"begin to load when the process starts, without waiting for it before the handshake", onLive(checkFirst)),
-		check("calls.sessions", "rules", valid, "no session is shown what another one sent: the same calls in two of them",
+		check("calls.sessions", "rules", valid, "no session is shown what another sent",
 			"keep what calls leave by ExecuteRequest.session, or keep nothing", onLive(checkSessions)),
 		check("calls.reads", "definitions", valid, "tools that say they are safe change nothing in the workspace",
 			"say cautious or dangerous: safe tools are called without asking anyone",

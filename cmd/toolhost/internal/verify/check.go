@@ -71,8 +71,8 @@ var groups = []struct{ name, title string }{
 	{"cancel", "Cancellation"},
 	{"concurrency", "Concurrency"},
 	{"size", "Sizes"},
-	{"resources", "Memory, processor and descriptors"},
 	{"crash", "Crashes"},
+	{"resources", "Memory, processor and descriptors"},
 	{"needs", "Declared needs"},
 	{"host", "In the host"},
 	{"sandbox", "Sandbox"},
@@ -104,7 +104,7 @@ func Checks() []Check {
 	return slices.Concat(
 		handshakeChecks(), describeChecks(), configureChecks(), startChecks(), definitionChecks(), schemaChecks(),
 		modelChecks(), serviceChecks(), callChecks(), streamChecks(), cancelChecks(), concurrencyChecks(), sizeChecks(),
-		resourceChecks(), crashChecks(), needsChecks(), hostChecks(), sandboxChecks(), outputChecks(), shutdownChecks(),
+		crashChecks(), resourceChecks(), needsChecks(), hostChecks(), sandboxChecks(), outputChecks(), shutdownChecks(),
 	)
 }
 

@@ -25,7 +25,7 @@ var faultsOfCalls = []fault{
 	{name: "burning", check: "cancel.call", says: "cancel ignored: 2s after its calls were given up it still takes"},
 	{name: "placed", check: "start.repeats", says: "in another workspace: "},
 	{name: "dated", check: "start.repeats", says: "at another date"},
-	{name: "counting", check: "concurrency.calls", says: "it ended with exit status 3"},
+	{name: "counting", check: "concurrency.calls", says: "of 64 calls at a time, number "},
 	{name: "unwell", check: "services.health", says: "Health is not well for 5s"},
 	{name: "lazy", check: "calls.first", says: "the first call took 9"},
 	{name: "slow", check: "start.time", says: "its fastest start took 4"},

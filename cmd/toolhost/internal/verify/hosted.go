@@ -23,12 +23,12 @@ import (
 func hostChecks() []Check {
 	return []Check{
 		check("host.loads", "handshake", []string{"configure.accepts"},
-			"the host loads it, and registers each of its tools", "do what the host's error says",
+			"the host loads it with all its tools", "do what the host's error says",
 			func(ctx context.Context, s *subject) finding {
 				return s.inHost(ctx, plugin.Sandbox{Level: plugin.NoSandbox}, func(*host.Host, string) finding { return passed })
 			}).unlessFound("*"),
 		check("host.calls", "rules", []string{"host.loads", "calls.valid"},
-			"calls through the host's whole chain end as they did without it", "do what the host's error says",
+			"calls end in the host as they did without it", "do what the host's error says",
 			func(ctx context.Context, s *subject) finding {
 				return s.inHost(ctx, plugin.Sandbox{Level: plugin.NoSandbox}, func(h *host.Host, _ string) finding { return s.compare(ctx, h) })
 			}).unlessFound("*"),

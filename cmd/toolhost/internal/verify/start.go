@@ -35,11 +35,11 @@ func startChecks() []Check {
 				return passed
 			}),
 		check("start.by_hand", "start", []string{"handshake.line"},
-			"started by hand, without TOOLHOST_PLUGIN, it says that it is a plugin and ends",
+			"started by hand, it says that it is a plugin and ends",
 			"look at TOOLHOST_PLUGIN first; without it print a sentence to standard error and exit with a status that is not 0",
 			checkByHand),
 		check("start.newer", "start", []string{"start.twice"},
-			"a newer host, which offers a further version of the protocol, gets version 1",
+			"a host that offers a further version gets version 1",
 			"look for 1 in the list of PLUGIN_PROTOCOL_VERSIONS, and do not compare the whole variable",
 			func(ctx context.Context, s *subject) finding {
 				p, err := s.connected(ctx, startOptions{versions: "1,2"})
@@ -57,7 +57,7 @@ func startChecks() []Check {
 			"write the greeting before the handshake line and serve on the descriptor, without a socket; "+
 				"or leave the descriptor alone", checkInherited),
 		check("start.time", "handshake", []string{"start.twice"},
-			"it is ready within 2 s: the first call of a session waits for that",
+			"it is ready within 2 s: a session's first call waits",
 			"load what calls need when the first call needs it, and not before the handshake",
 			func(_ context.Context, s *subject) finding {
 				s.mu.Lock()
@@ -68,15 +68,14 @@ func startChecks() []Check {
 				return passed
 			}),
 		check("start.workspace", "start", []string{"start.twice"},
-			"it starts in a workspace whose path has spaces and letters that are not ASCII",
+			"it starts in a path with spaces and letters that are not ASCII",
 			"pass paths as they are: quote them for shells, and do not split them at spaces", checkAway),
 		check("start.clean", "start", []string{"start.workspace"},
 			"it writes nothing into the workspace before it is called",
 			"keep state in memory, or declare write: cache and keep files in XDG_CACHE_HOME",
 			func(_ context.Context, s *subject) finding { return s.clean }),
 		check("start.repeats", "tools-that-change", []string{"start.workspace", "describe.again"},
-			"another process of it describes itself in the same way, in another workspace and at another date of its time "+
-				"zone, too: locks pin the definitions",
+			"another process, workspace and date, by the time zone, have the same description: locks pin it",
 			"let the description depend on the version alone: no paths, dates, times, random names, machine names or orders of maps",
 			checkRepeats),
 	}

@@ -22,7 +22,7 @@ func streamChecks() []Check {
 	after := []string{"stream.opens", "calls.unknown"}
 	return []Check{
 		check("stream.opens", "stream", []string{"start.twice", "calls.unknown"},
-			"if it names the feature stream, calls are answered on Stream as by Execute",
+			"with the feature stream, Stream answers calls as Execute does",
 			"read frames from the concatenated packets and answer each call with a result frame; or do not name the feature",
 			func(ctx context.Context, s *subject) finding {
 				if !s.offers(wire.FeatureStream) {
@@ -46,15 +46,15 @@ func streamChecks() []Check {
 		onLane("stream.chunks", "a call of 1 MiB arrives in chunks, for which it sends windows",
 			"collect chunks until the call frame, and send a window frame for what was taken",
 			func(ctx context.Context, s *subject, l *lane) error { return s.ask(ctx, l, 1, padded(1<<20)) }, after),
-		onLane("stream.results", "calls have their own results: 256 of them at a time, on one stream",
+		onLane("stream.results", "256 calls at a time have their own results",
 			"put the number of the call into its result frame; answer each call once",
 			func(ctx context.Context, s *subject, l *lane) error { return s.ask(ctx, l, 256, nil) }, after),
 		check("stream.socket", "the-socket-carrier", after,
-			"started with TOOLHOST_STREAM_FD, it serves the stream on the descriptor if it names the feature socket",
+			"with TOOLHOST_STREAM_FD and the feature socket, it serves the stream on the descriptor",
 			"read and write frames on the descriptor without packets; or ignore the variable and do not name the feature",
 			checkSocket),
 		check("stream.frames", "stream", []string{"stream.opens"},
-			"its frames keep the rules: sizes, windows, numbers of calls, one result for each",
+			"its frames keep the rules of sizes, windows, numbers and results",
 			"compare what the reason names with the tables of frames",
 			func(_ context.Context, s *subject) finding { return s.lanes.finding(Fail) }).unlessFound("stream.*", "cancel.*"),
 	}
@@ -136,10 +136,10 @@ func checkSocket(ctx context.Context, s *subject) finding {
 
 func cancelChecks() []Check {
 	return []Check{
-		onLane("cancel.result", "a call that is cancelled on the stream gets a result frame, within 2 s: its work has ended",
+		onLane("cancel.result", "a call that is cancelled on the stream gets a result frame within 2 s",
 			"end the work of a cancelled call, and answer with any error; a host ends a plugin that leaves 1,024 without",
 			checkCancelled, []string{"stream.opens"}),
-		onLane("cancel.partial", "a call that is cancelled while its request is on the way gets a result frame",
+		onLane("cancel.partial", "one that is cancelled on its way gets a result frame",
 			"forget the chunks, and answer with any error",
 			func(ctx context.Context, s *subject, l *lane) error {
 				r := l.raw()
@@ -155,7 +155,7 @@ func cancelChecks() []Check {
 				return r.ask(ctx, 2, s.request(noTool, nil))
 			}, []string{"stream.opens", "stream.chunks"}),
 		check("cancel.call", "services", []string{"configure.accepts", "calls.unknown"},
-			"calls that are cancelled, or whose deadline passes, leave others alone and the processor at rest",
+			"cancelled calls leave others and the processor alone",
 			"end the work of a call whose gRPC context ends, and keep what calls share consistent", onLive(checkGivenUp)),
 	}
 }
@@ -163,13 +163,13 @@ func cancelChecks() []Check {
 func concurrencyChecks() []Check {
 	after := []string{"configure.accepts", "calls.unknown"}
 	return []Check{
-		check("concurrency.calls", "services", after, "64 calls at a time are all answered, and 6,000 or those of 5 s",
+		check("concurrency.calls", "services", after, "64 calls at a time are all answered: 6,000, or those of 5 s",
 			"run calls side by side, with locks around what they share; a pool of few workers must not be held up by one slow call",
 			during(6000, func(context.Context, *process) error { return nil })),
 		check("concurrency.describe", "tools-that-change", append(after, "concurrency.calls"),
 			"Describe is answered while calls run", "hold no lock during a call that Describe takes",
 			during(side, func(ctx context.Context, p *process) error { return p.isWell(ctx) })),
-		check("concurrency.answers", "rules", []string{"calls.sessions"}, "calls at the same time have their own answers: 16 of each",
+		check("concurrency.answers", "rules", []string{"calls.sessions"}, "16 calls at a time have their own answers",
 			"keep what belongs to a call in the call, and not in a variable that calls share", onLive(checkMixed)),
 	}
 }
@@ -232,7 +232,7 @@ func sizeChecks() []Check {
 				return failIf(err)
 			})),
 		check("size.result", "rules", []string{"calls.valid"},
-			"results are of a size that a model can read, less than 1 MiB of text",
+			"results have less than 1 MiB of text",
 			"return less: a part, a summary, or a limit as an argument", eachAnswer(Warn, func(_ context.Context, c *call) string {
 				text := 0
 				for _, block := range c.out.GetResult().GetContent() {
