@@ -27,16 +27,16 @@ import (
 const aboutVerify = `Check a plugin's binary, written in any language, against the plugin protocol.
 
 The file is started as a host does, many times, and spoken to directly and through the
-real host. Each check has a name; what it finds says what to do, and names the section
-of docs/plugin-protocol.md. docs/reference/verify.md lists the checks, as --list does.
+real host. What a check finds says what to do, and names the section of
+docs/plugin-protocol.md. --list lists the checks.
 
-Tools that say they are safe are called with arguments that are made from their
-schemas. Other tools are called only if --call names them, or with --allow-dangerous.
---call is also for arguments that cannot be guessed. The workspace is a new directory
-with a file named text, unless --root names another: tools may change what is in there.
+Safe tools are called with arguments made from their schemas, others only with
+--allow-dangerous or by --call, which is also for arguments that cannot be guessed. The
+workspace is a new directory with a file named text, or that of --root: tools may
+change it.
 
-The plugin runs with the rights of this user, and without a sandbox except in the group
-sandbox. The exit status is 1 if a check has failed; warnings do not count.`
+It runs with the rights of this user, without a sandbox but in the group sandbox. The
+exit status is 1 if a check has failed; warnings do not count.`
 
 // verifyCommand is toolhost dev verify.
 type verifyCommand struct {
@@ -79,6 +79,9 @@ func newDevVerifyCommand(s *session.Session) *cobra.Command {
 	flags.BoolVar(&c.of.Dangerous, "allow-dangerous", false, "call all tools, also those that are not safe")
 	flags.StringVar(&c.config, "plugin-config", "", "configure the plugin with this `JSON` object, or @FILE")
 	flags.DurationVar(&c.of.Timeout, "timeout", pluginrun.DefaultStartTimeout, "how long a start, or a call, may take, a `DURATION`")
+	flags.BoolVar(&c.of.Fast, "fast", false, "leave out hosts, sandboxes, memory and most calls")
+	flags.BoolVar(&c.of.Long, "long", false, "make all calls, whatever time they take")
+	cmd.MarkFlagsMutuallyExclusive("fast", "long")
 	flags.StringVar(&c.junit, "junit", "", "write a report in JUnit's XML to this `FILE`, too")
 	_ = cmd.RegisterFlagCompletionFunc("group", cobra.FixedCompletions(verify.Groups(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("check", cobra.FixedCompletions(checkNames(), cobra.ShellCompDirectiveNoFileComp))
@@ -122,7 +125,13 @@ func (c *verifyCommand) run(ctx context.Context, file string) (err error) {
 		return err
 	}
 	c.of.File = file
+	if c.s.Err.Terminal() && !c.s.Flags.JSON {
+		c.of.Begin = func(check verify.Check) { c.s.Err.Printf("\r%s\x1b[K", check.ID) }
+	}
 	report, err := verify.Run(ctx, c.of)
+	if c.of.Begin != nil {
+		c.s.Err.Printf("\r\x1b[K")
+	}
 	switch tool.CodeOf(err) {
 	case tool.CodeNotFound, tool.CodeInvalidArguments, tool.CodeUnsupported:
 		return exit.With(exit.BadUsage, err)

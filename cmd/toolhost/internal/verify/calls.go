@@ -83,7 +83,7 @@ func (s *subject) filler() (name string, args []byte, err error) {
 	switch {
 	case best != nil && best.took < 50*time.Millisecond:
 		return best.def.Name, best.args, nil
-	case s.found["calls.unknown"] == Pass:
+	case s.outcome("calls.unknown") == Pass:
 		return noTool, nil, nil
 	}
 	return "", nil, errNoTool
@@ -101,6 +101,10 @@ func callChecks() []Check {
 		check("calls.valid", "rules", after, "tools take the arguments that their schemas allow",
 			"let the schema say all that the tool expects; return ExecuteResponse with a result or an error, and never a gRPC status; "+
 				"give verify --call TOOL=JSON where arguments cannot be guessed", checkValid),
+		check("calls.first", "rules", valid, "no first call takes 5 s that is quicker later",
+			"begin to load when the process starts, without waiting for it before the handshake", onLive(checkFirst)),
+		check("calls.sessions", "rules", valid, "no session is shown what another sent",
+			"keep what calls leave by ExecuteRequest.session, or keep nothing", onLive(checkSessions)),
 		check("calls.reads", "definitions", valid, "tools that say they are safe change nothing in the workspace",
 			"say cautious or dangerous: safe tools are called without asking anyone",
 			func(_ context.Context, s *subject) finding {
@@ -143,7 +147,9 @@ func callChecks() []Check {
 }
 
 func checkUnknown(ctx context.Context, s *subject, p *process) finding {
+	began := time.Now()
 	out, err := p.link.execute(ctx, s.request(noTool, []byte(`{}`)))
+	s.unknown = time.Since(began)
 	switch {
 	case err != nil:
 		return failIf(err)

@@ -20,7 +20,7 @@ type Check struct {
 	See string `json:"see"`
 
 	after  []string // IDs of checks that have to have passed; a warning counts as passed
-	unless []string // patterns of IDs; the check is skipped if one of these has found something
+	unless []string // patterns of IDs before it, which it waits for; it is skipped if one of these has failed
 	run    runner
 }
 
@@ -71,8 +71,8 @@ var groups = []struct{ name, title string }{
 	{"cancel", "Cancellation"},
 	{"concurrency", "Concurrency"},
 	{"size", "Sizes"},
-	{"resources", "Memory, processor and descriptors"},
 	{"crash", "Crashes"},
+	{"resources", "Memory, processor and descriptors"},
 	{"needs", "Declared needs"},
 	{"host", "In the host"},
 	{"sandbox", "Sandbox"},
@@ -104,9 +104,16 @@ func Checks() []Check {
 	return slices.Concat(
 		handshakeChecks(), describeChecks(), configureChecks(), startChecks(), definitionChecks(), schemaChecks(),
 		modelChecks(), serviceChecks(), callChecks(), streamChecks(), cancelChecks(), concurrencyChecks(), sizeChecks(),
-		resourceChecks(), crashChecks(), needsChecks(), hostChecks(), sandboxChecks(), outputChecks(), shutdownChecks(),
+		crashChecks(), resourceChecks(), needsChecks(), hostChecks(), sandboxChecks(), outputChecks(), shutdownChecks(),
 	)
 }
+
+// Patterns of checks: those that have a process of their own, and so run with their neighbours that have one, and
+// those that [Options.Fast] leaves out.
+var (
+	apart = []string{"start.*", "stream.*", "cancel.result", "cancel.partial"}
+	slow  = []string{"resources.*", "host.*", "sandbox.*"}
+)
 
 // matches reports whether an ID fits one of the patterns, which are those of [path.Match].
 func matches(patterns []string, id string) bool {
@@ -134,6 +141,9 @@ type finding struct {
 }
 
 var passed = finding{outcome: Pass}
+
+// noted is a check that has passed, with what it could not see.
+func noted(format string, args ...any) finding { return finding{Pass, fmt.Sprintf(format, args...)} }
 
 func fail(format string, args ...any) finding { return finding{Fail, fmt.Sprintf(format, args...)} }
 func warn(format string, args ...any) finding { return finding{Warn, fmt.Sprintf(format, args...)} }

@@ -17,12 +17,19 @@ import (
 	"github.com/toolhost/toolhost/internal/wire"
 )
 
-// checkHealth asks go-plugin's health service, as a host does of a plugin that is late.
-func checkHealth(ctx context.Context, _ *subject, p *process) finding {
+// checkHealth asks for the plugin's health, and go-plugin's service for it, as a host does of a plugin that is late.
+func checkHealth(ctx context.Context, s *subject, p *process) finding {
+	if s.offers(wire.FeatureHealth) {
+		if f := isWellSoon(ctx, p); f.outcome != Pass {
+			return f
+		}
+	}
 	ctx, cancel := p.link.within(ctx)
 	defer cancel()
 	out, err := healthv1.NewHealthClient(p.link.conn).Check(ctx, &healthv1.HealthCheckRequest{Service: "plugin"})
 	switch code := status.Code(err); {
+	case (code == codes.Unimplemented || code == codes.NotFound) && s.offers(wire.FeatureHealth):
+		return passed
 	case code == codes.Unimplemented, code == codes.NotFound:
 		return skip("it has no health service")
 	case err != nil:
@@ -35,24 +42,8 @@ func checkHealth(ctx context.Context, _ *subject, p *process) finding {
 
 func crashChecks() []Check {
 	return []Check{
-		check("crash.restart", "rules", []string{"start.twice"}, "after it was killed it starts again",
-			"leave nothing that keeps the next process from starting, such as a lock file or a socket at a fixed path",
-			func(ctx context.Context, s *subject) finding {
-				p, err := s.open(ctx, startOptions{})
-				if err != nil {
-					return failIf(err)
-				}
-				s.end(p)
-				if s.main != nil {
-					s.end(s.main)
-				}
-				if _, err := s.live(ctx); err != nil {
-					return fail("after SIGKILL: %v", err)
-				}
-				return passed
-			}),
 		check("crash.stranger", "the-inherited-connection", []string{"configure.accepts"},
-			"nonsense on a second connection to its socket does not end it",
+			"nonsense on a second connection does not end it",
 			"let the gRPC server close that connection, and go on", onLive(func(ctx context.Context, _ *subject, p *process) finding {
 				path, err := p.socketPath()
 				if err != nil {
@@ -67,6 +58,21 @@ func crashChecks() []Check {
 				_ = conn.Close()
 				return failIf(p.isWell(ctx))
 			})),
+		check("crash.restart", "rules", []string{"start.twice"}, "after it was killed it starts again",
+			"leave nothing that keeps the next process from starting, such as a lock file or a socket at a fixed path",
+			func(ctx context.Context, s *subject) finding {
+				for _, p := range []*process{s.spare, s.main} {
+					if p != nil {
+						s.end(p)
+					}
+				}
+				p, err := s.open(ctx, startOptions{})
+				if err != nil {
+					return fail("after SIGKILL: %v", err)
+				}
+				s.spare = p
+				return passed
+			}),
 	}
 }
 

@@ -21,8 +21,8 @@ import (
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
 
-// fault is a plugin with one fault, and the check that names it.
-type fault struct {
+// misfit is a plugin with one fault, and the check that names it.
+type misfit struct {
 	check  string
 	plugin func() *honest
 }
@@ -47,7 +47,7 @@ func answers(how func(context.Context, *request) (*response, error)) func() *hon
 func streams(f frames) func() *honest { return func() *honest { return &honest{stream: f.serve} } }
 
 // faults are the faulty plugins, by the names of their files.
-var faults = map[string]fault{
+var faults = map[string]misfit{
 	"banner": {"handshake.first", func() *honest {
 		return &honest{line: func(a string) string { return "welcome to my plugin\n1|1|unix|" + a + "|grpc\n" }}
 	}},
@@ -326,7 +326,10 @@ var faults = map[string]fault{
 }
 
 // shownBy are the checks without whose calls another one has nothing to look at.
-var shownBy = map[string]string{"output.stdout": "calls.valid", "output.plain": "calls.valid", "stream.frames": "stream.results"}
+var shownBy = map[string]string{
+	"output.stdout": "calls.valid", "output.plain": "calls.valid", "stream.frames": "stream.results",
+	"cancel.result": "calls.first", "concurrency.calls": "calls.valid", "cancel.call": "calls.valid",
+}
 
 // held keeps files open.
 var held []*os.File

@@ -19,6 +19,7 @@ import (
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/internal/socketpair"
 	"github.com/toolhost/toolhost/internal/wire"
+	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
 
 // startOptions are what differs between the starts of a plugin.
@@ -29,6 +30,7 @@ type startOptions struct {
 	inherit  string // the variable that names a descriptor, which it inherits; empty: none
 	loose    bool   // without a PID namespace, in which nothing survives the plugin
 	temp     string // its TMPDIR; empty: the subject's
+	zone     string // its TZ; empty: that of this process
 }
 
 // process is one run of the plugin, started as a host does: in a group and, if the system has
@@ -48,10 +50,11 @@ type process struct {
 	killing sync.Mutex       // its number is its own while this is held and it is not reaped
 	reaped  bool
 
-	line   []string      // the fields of the handshake
-	before string        // what it printed before
-	ready  time.Duration // from the start to the configuration
-	link   *link         // nil: not connected yet
+	line   []string                   // the fields of the handshake
+	before string                     // what it printed before
+	ready  time.Duration              // from the start to the configuration
+	link   *link                      // nil: not connected yet
+	about  *pluginv1.DescribeResponse // before it was configured
 }
 
 // namespace returns what ends all that a plugin starts.
@@ -75,6 +78,9 @@ func (s *subject) start(o startOptions) (*process, error) {
 	cmd.Dir = p.root
 	p.group = confine.NewRun()
 	cmd.Env = slices.Concat(s.env, []string{"TMPDIR=" + cmp.Or(o.temp, s.temp)})
+	if o.zone != "" {
+		cmd.Env = append(cmd.Env, "TZ="+o.zone)
+	}
 	if p.group.Mark != "" {
 		cmd.Env = append(cmd.Env, p.group.Mark)
 	}
@@ -96,6 +102,8 @@ func (s *subject) start(o startOptions) (*process, error) {
 	if err := p.fork(cmd); err != nil {
 		return nil, fmt.Errorf("the system does not start it: %w", err)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.running = append(s.running, p)
 	return p, nil
 }

@@ -16,7 +16,7 @@ type Result struct {
 	Group   string  `json:"group"`
 	Outcome Outcome `json:"outcome"`
 	What    string  `json:"what"`
-	// Why says what was found; empty for a check that has passed.
+	// Why says what was found or, of a check that has passed, what it could not see.
 	Why string `json:"why,omitempty"`
 	// Do and See are set if something was found.
 	Do   string        `json:"do,omitempty"`

@@ -28,33 +28,18 @@ func startChecks() []Check {
 				if err != nil {
 					return fail("while one runs, the second: %v", err)
 				}
-				defer s.end(p)
+				s.spare = p
 				if err := s.main.isWell(ctx); err != nil {
 					return fail("since the second was started, the first: %v", err)
 				}
 				return passed
 			}),
-		check("start.repeats", "tools-that-change", []string{"start.twice", "describe.again"},
-			"another process of it describes itself in the same way: locks pin the definitions",
-			"let the description depend on the version alone: no times, random names, machine names or orders of maps",
-			func(ctx context.Context, s *subject) finding {
-				p, err := s.connected(ctx, startOptions{})
-				if err != nil {
-					return skip("%v", err)
-				}
-				defer s.end(p)
-				again, err := p.link.describe(ctx, s.describeRequest())
-				if err != nil {
-					return skip("%v", err)
-				}
-				return sameDescription(s.about, again)
-			}),
 		check("start.by_hand", "start", []string{"handshake.line"},
-			"started by hand, without TOOLHOST_PLUGIN, it says that it is a plugin and ends",
+			"started by hand, it says that it is a plugin and ends",
 			"look at TOOLHOST_PLUGIN first; without it print a sentence to standard error and exit with a status that is not 0",
 			checkByHand),
 		check("start.newer", "start", []string{"start.twice"},
-			"a newer host, which offers a further version of the protocol, gets version 1",
+			"a host that offers a further version gets version 1",
 			"look for 1 in the list of PLUGIN_PROTOCOL_VERSIONS, and do not compare the whole variable",
 			func(ctx context.Context, s *subject) finding {
 				p, err := s.connected(ctx, startOptions{versions: "1,2"})
@@ -71,52 +56,77 @@ func startChecks() []Check {
 			"with TOOLHOST_GRPC_FD it serves gRPC on the descriptor, or ignores it",
 			"write the greeting before the handshake line and serve on the descriptor, without a socket; "+
 				"or leave the descriptor alone", checkInherited),
-		check("start.time", "handshake", []string{"configure.accepts"},
-			"it is ready within 2 s: the first call of a session waits for that",
+		check("start.time", "handshake", []string{"start.twice"},
+			"it is ready within 2 s: a session's first call waits",
 			"load what calls need when the first call needs it, and not before the handshake",
 			func(_ context.Context, s *subject) finding {
+				s.mu.Lock()
+				defer s.mu.Unlock()
 				if s.fastest > 2*time.Second {
 					return warn("its fastest start took %v", s.fastest.Round(10*time.Millisecond))
 				}
 				return passed
 			}),
 		check("start.workspace", "start", []string{"start.twice"},
-			"it starts in a workspace whose path has spaces and letters that are not ASCII",
-			"pass paths as they are: quote them for shells, and do not split them at spaces",
-			func(ctx context.Context, s *subject) finding {
-				root, err := s.workspace("work space é")
-				if err != nil {
-					return skip("%v", err)
-				}
-				p, err := s.open(ctx, startOptions{root: root})
-				if err != nil {
-					return fail("in %q: %v", root, err)
-				}
-				s.end(p)
-				return passed
-			}),
-		check("start.clean", "start", []string{"start.twice"},
+			"it starts in a path with spaces and letters that are not ASCII",
+			"pass paths as they are: quote them for shells, and do not split them at spaces", checkAway),
+		check("start.clean", "start", []string{"start.workspace"},
 			"it writes nothing into the workspace before it is called",
 			"keep state in memory, or declare write: cache and keep files in XDG_CACHE_HOME",
-			func(ctx context.Context, s *subject) finding {
-				root, err := s.workspace("clean")
-				if err != nil {
-					return skip("%v", err)
-				}
-				p, err := s.open(ctx, startOptions{root: root})
-				if err != nil {
-					return skip("%v", err)
-				}
-				defer s.end(p)
-				return changed(nil, treeOf(root), "it has started")
-			}),
+			func(_ context.Context, s *subject) finding { return s.clean }),
+		check("start.repeats", "tools-that-change", []string{"start.workspace", "describe.again"},
+			"another process, workspace and date, by the time zone, have the same description: locks pin it",
+			"let the description depend on the version alone: no paths, dates, times, random names, machine names or orders of maps",
+			checkRepeats),
 	}
 }
 
-// workspace makes another workspace.
-func (s *subject) workspace(name string) (root string, err error) {
-	root = filepath.Join(s.dir, name)
-	return root, os.Mkdir(root, 0o700)
+// checkAway starts it elsewhere, and keeps what two other checks look at.
+func checkAway(ctx context.Context, s *subject) finding {
+	root := filepath.Join(s.dir, "work space é")
+	if err := os.Mkdir(root, 0o700); err != nil {
+		return skip("%v", err)
+	}
+	p, err := s.open(ctx, startOptions{root: root, zone: otherDate()})
+	if err != nil {
+		return fail("in %q: %v", root, err)
+	}
+	defer s.end(p)
+	s.away, s.clean = p.about, changed(nil, treeOf(root), "it has started")
+	return passed
+}
+
+// otherDate is a time zone with another date than that of this process: of two that are 26 hours apart, one has.
+func otherDate() string {
+	now := time.Now()
+	if now.In(time.FixedZone("", int((14*time.Hour).Seconds()))).Day() != now.Day() {
+		return "Etc/GMT-14"
+	}
+	return "Etc/GMT+12"
+}
+
+// checkRepeats compares descriptions. If they differ, further processes tell by what.
+func checkRepeats(ctx context.Context, s *subject) finding {
+	differs := sameDescription(s.about, s.away)
+	if differs.outcome == Pass {
+		return passed
+	}
+	when := "in another workspace"
+	for _, one := range []struct {
+		when string
+		startOptions
+	}{{"in another process", startOptions{}}, {"at another date, by its time zone", startOptions{zone: otherDate()}}} {
+		p, err := s.open(ctx, one.startOptions)
+		if err != nil {
+			return skip("%v", err)
+		}
+		s.end(p)
+		if f := sameDescription(s.about, p.about); f.outcome != Pass {
+			when, differs = one.when, f
+			break
+		}
+	}
+	return fail("%s: %s", when, differs.why)
 }
 
 func checkByHand(_ context.Context, s *subject) finding {

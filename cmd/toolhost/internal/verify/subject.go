@@ -8,9 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -20,29 +22,35 @@ import (
 // subject is the plugin that is verified, with what the checks have learned of it.
 type subject struct {
 	Options
-	path    string   // of the file, absolute
-	dir     string   // everything that is made is in here
-	root    string   // the workspace
-	sockets string   // a directory of a directory for each process
-	temp    string   // the TMPDIR of the plugin
-	env     []string // as a host gives it
-	found   map[string]Outcome
-	needed  map[string]bool
+	path    string              // of the file, absolute
+	dir     string              // everything that is made is in here
+	root    string              // the workspace
+	sockets string              // a directory of a directory for each process
+	temp    string              // the TMPDIR of the plugin
+	env     []string            // as a host gives it
+	found   map[string]*verdict // of the checks that are chosen or needed
 
-	running []*process // all that were started
-	first   *process   // nil: it was not started
-	main    *process   // which most checks talk to; nil: none runs
+	slots   chan struct{} // taken by the checks that run
+	mu      sync.Mutex    // for what checks that run at a time change
+	spare   *process      // which waits for the next [subject.open] of its kind; nil: none does
+	running []*process    // all that were started
+	first   *process      // nil: it was not started
+	main    *process      // which most checks talk to; nil: none runs
 	about   *pluginv1.DescribeResponse
 	tools   []declared
 	calls   []*call
-	sent    atomic.Int64  // calls
-	denied  faults        // by the sandbox
-	reads   finding       // whether safe tools only read
-	fastest time.Duration // start, of those that were made
-	lanes   faults        // what was wrong with frames
-	used    *usage        // what a process uses; nil: not measured
-	ended   *shutdown     // how a process ended that was asked to; nil: none was
-	stderr  string        // the end of it, of the first run that has written some
+	sent    atomic.Int64                       // calls
+	denied  faults                             // by the sandbox
+	reads   finding                            // whether safe tools only read
+	fastest time.Duration                      // start, of those that were made
+	lanes   faults                             // what was wrong with frames
+	away    *pluginv1.DescribeResponse         // in another workspace and time zone
+	clean   finding                            // what it wrote there when it started
+	unknown time.Duration                      // the first call, of a tool that does not exist
+	used    *usage                             // what a process uses; nil: not measured
+	ended   *shutdown                          // how a process ended that was asked to; nil: none was
+	hosts   map[plugin.SandboxLevel]*host.Host // by the level of the plugin's sandbox
+	stderr  string                             // the end of it, of the first run that has written some
 }
 
 // textFile is a file of a new workspace: a text that is made from a schema is "text", and so leads
@@ -61,7 +69,10 @@ func newSubject(o Options, chosen map[string]bool) (*subject, error) {
 		return nil, tool.Errorf(tool.CodeNotFound, "there is no file %s", o.File).
 			Because(err).Try("name the executable of the plugin")
 	}
-	s := &subject{Options: o, path: path, found: map[string]Outcome{}, needed: needs(chosen)}
+	s := &subject{Options: o, path: path, found: map[string]*verdict{}, slots: make(chan struct{}, maxTogether), hosts: map[plugin.SandboxLevel]*host.Host{}}
+	for id := range needs(chosen) {
+		s.found[id] = &verdict{done: make(chan struct{})}
+	}
 	if s.dir, err = os.MkdirTemp("", "th-verify-"); err != nil {
 		return nil, err
 	}
@@ -94,14 +105,26 @@ func (s *subject) furnish() (err error) {
 
 // close ends everything that was started, and removes what was made.
 func (s *subject) close() {
+	var hosts sync.WaitGroup
+	for _, h := range s.hosts {
+		hosts.Go(func() { _ = h.Close(context.Background()) })
+	}
 	for _, p := range s.running {
 		p.end()
 	}
+	hosts.Wait()
 	_ = os.RemoveAll(s.dir)
 }
 
 // open starts the plugin, connects to it and configures it.
 func (s *subject) open(ctx context.Context, o startOptions) (*process, error) {
+	s.mu.Lock()
+	if p := s.spare; p != nil && o == (startOptions{}) && !p.hasEnded() {
+		s.spare = nil
+		s.mu.Unlock()
+		return p, nil
+	}
+	s.mu.Unlock()
 	p, err := s.connected(ctx, o)
 	if err != nil {
 		return nil, err
@@ -142,13 +165,16 @@ func (s *subject) prepare(ctx context.Context, p *process) error {
 	if err != nil {
 		return err
 	}
-	if s.about == nil {
-		s.about = about
-	}
+	p.about = about
 	if err := p.link.configure(ctx, s.configuration(p.root)); err != nil {
 		return err
 	}
 	p.ready = time.Since(p.began)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.about == nil {
+		s.about = about
+	}
 	if s.fastest == 0 || p.ready < s.fastest {
 		s.fastest = p.ready
 	}
@@ -180,6 +206,8 @@ func (s *subject) live(ctx context.Context) (*process, error) {
 // end ends a process, and keeps what it has written.
 func (s *subject) end(p *process) {
 	p.end()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.stderr == "" {
 		s.stderr = p.stderr.tail()
 	}

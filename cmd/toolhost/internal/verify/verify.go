@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/toolhost/toolhost/internal/sanitize"
@@ -32,6 +33,10 @@ type Options struct {
 	Timeout time.Duration
 	// HostVersion is sent to the plugin.
 	HostVersion string
+	// Fast leaves out the checks that take longest; Long makes all calls of those that a time bounds.
+	Fast, Long bool
+	// Begin is called with each check that begins; several can run at a time. Nil: nothing is.
+	Begin func(Check)
 	// Each is called with each result. Nil: nothing is.
 	Each func(Result)
 }
@@ -58,21 +63,24 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	defer s.close()
 	began := time.Now()
 	report := &Report{File: s.path, Called: []string{}, Checks: []Result{}}
-	for _, c := range Checks() {
-		if !chosen[c.ID] && !s.needed[c.ID] {
-			continue
+	left := slices.DeleteFunc(Checks(), func(c Check) bool { return s.found[c.ID] == nil })
+	for len(left) > 0 {
+		n := 1
+		for matches(apart, left[0].ID) && n < len(left) && matches(apart, left[n].ID) {
+			n++
 		}
-		start := time.Now()
-		f := s.try(ctx, c)
+		s.together(ctx, left[:n])
 		if err := context.Cause(ctx); err != nil {
 			return nil, err
 		}
-		s.found[c.ID] = f.outcome
-		if chosen[c.ID] || f.outcome == Fail {
-			if res := report.add(c, f, time.Since(start)); o.Each != nil {
-				o.Each(res)
+		for _, c := range left[:n] {
+			if v := s.found[c.ID]; chosen[c.ID] || v.outcome == Fail {
+				if res := report.add(c, v.finding, v.took); o.Each != nil {
+					o.Each(res)
+				}
 			}
 		}
+		left = left[n:]
 	}
 	report.Took = tool.Duration(time.Since(began))
 	s.describe(report)
@@ -95,12 +103,13 @@ func (o Options) chosen() (map[string]bool, error) {
 	return out, nil
 }
 
-// needs returns the checks that the chosen ones need, directly or not.
+// needs returns the chosen checks, and those that they need, directly or not.
 func needs(chosen map[string]bool) map[string]bool {
 	out := map[string]bool{}
 	all := Checks()
 	for _, c := range slices.Backward(all) {
 		if chosen[c.ID] || out[c.ID] {
+			out[c.ID] = true
 			for _, id := range c.after {
 				out[id] = true
 			}
@@ -109,25 +118,77 @@ func needs(chosen map[string]bool) map[string]bool {
 	return out
 }
 
-// try runs a check if what it needs has passed.
-func (s *subject) try(ctx context.Context, c Check) finding {
-	for _, id := range c.after {
-		switch s.found[id] {
-		case Pass, Warn:
-		case Fail:
-			return skip("%s has failed", id)
+// verdict is what was found by a check, when done is closed.
+type verdict struct {
+	finding
+	took time.Duration
+	done chan struct{}
+}
+
+// outcome returns what became of a check; empty: nothing yet.
+func (s *subject) outcome(id string) Outcome {
+	if v := s.found[id]; v != nil {
+		select {
+		case <-v.done:
+			return v.outcome
 		default:
-			return skip("%s was skipped", id)
+		}
+	}
+	return ""
+}
+
+// maxTogether is how many checks run at a time: a plugin that starts slowly mostly waits, and each start takes memory.
+const maxTogether = 4
+
+// together runs checks that need nothing of each other but outcomes, which one of them waits for.
+func (s *subject) together(ctx context.Context, checks []Check) {
+	var all sync.WaitGroup
+	for _, c := range checks {
+		all.Go(func() {
+			v := s.found[c.ID]
+			defer close(v.done)
+			v.finding, v.took = s.try(ctx, c)
+		})
+	}
+	all.Wait()
+}
+
+// try runs a check if what it needs has passed.
+func (s *subject) try(ctx context.Context, c Check) (f finding, took time.Duration) {
+	for _, id := range c.after {
+		v := s.found[id]
+		<-v.done
+		switch {
+		case v.outcome == Fail:
+			return skip("%s has failed", id), 0
+		case v.outcome == Skip: // and so why the first of them was
+			return v.finding, 0
 		}
 	}
 	for _, before := range Checks() {
-		if s.found[before.ID] == Fail && matches(c.unless, before.ID) {
-			return skip("%s has failed", before.ID)
+		if v := s.found[before.ID]; before.ID == c.ID {
+			break
+		} else if v != nil && matches(c.unless, before.ID) {
+			if <-v.done; v.outcome == Fail {
+				return skip("%s has failed", before.ID), 0
+			}
 		}
 	}
+	if s.Fast && matches(slow, c.ID) {
+		return skip("--fast leaves it out"), 0
+	}
+	s.slots <- struct{}{}
+	defer func() { <-s.slots }()
+	if s.Begin != nil {
+		s.mu.Lock()
+		s.Begin(c)
+		s.mu.Unlock()
+	}
+	began := time.Now()
+	defer func() { took = time.Since(began) }()
 	ctx, cancel := context.WithTimeoutCause(ctx, checkTimes*s.Timeout, fmt.Errorf("the check took longer than %v", checkTimes*s.Timeout))
 	defer cancel()
-	return c.run(ctx, s)
+	return c.run(ctx, s), 0
 }
 
 // describe adds to the report what is known of the plugin.

@@ -23,6 +23,7 @@ func TestMain(m *testing.M) {
 	for name, f := range faults {
 		modes[plugintest.Mode(name)] = func() { f.plugin().serve() }
 	}
+	maps.Copy(modes, modesOfCalls())
 	if behave := modes[plugintest.Mode(filepath.Base(os.Args[0]))]; behave != nil {
 		behave()
 		return
