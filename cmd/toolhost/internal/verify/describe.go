@@ -154,7 +154,7 @@ func configureChecks() []Check {
 			}),
 		check("configure.fits", "services", []string{"configure.schema"},
 			"the configuration that is given, or none, fits its schema",
-			"give verify a configuration with --config, or let the schema require nothing",
+			"give verify a configuration with --plugin-config, or let the schema require nothing",
 			func(ctx context.Context, s *subject) finding {
 				if len(s.about.GetConfigSchemaJson()) == 0 {
 					if len(s.Config) > 0 {
@@ -207,19 +207,35 @@ func configureChecks() []Check {
 
 // spoilt returns arguments in which each value has another type than the schema says.
 func spoilt(input tool.Schema) json.RawMessage {
+	return altered(input, func(v any) any {
+		switch v.(type) {
+		case string:
+			return 42
+		case []any:
+			return map[string]any{"not": "a list"}
+		}
+		return []any{"neither", 0, nil}
+	})
+}
+
+// lengthened returns arguments in which each text has some thousand characters.
+func lengthened(input tool.Schema) json.RawMessage {
+	return altered(input, func(v any) any {
+		if _, isText := v.(string); isText {
+			return strings.Repeat("a long text ", 1000)
+		}
+		return v
+	})
+}
+
+// altered returns arguments that are made from a schema with other values.
+func altered(input tool.Schema, as func(any) any) json.RawMessage {
 	var members map[string]any
 	if json.Unmarshal(sample.Arguments(input, true), &members) != nil {
 		return json.RawMessage(`{"":[]}`)
 	}
 	for name, v := range members {
-		switch v.(type) {
-		case string:
-			members[name] = 42
-		case []any:
-			members[name] = map[string]any{"not": "a list"}
-		default:
-			members[name] = []any{"neither", 0, nil}
-		}
+		members[name] = as(v)
 	}
 	out, err := json.Marshal(members)
 	if err != nil {

@@ -74,6 +74,7 @@ func crashChecks() []Check {
 const (
 	maxLogLine = 64 << 10 // bytes
 	maxLog     = 1 << 20  // bytes of a process, during all that is tried here
+	maxWords   = 1000     // characters of its last line
 )
 
 func outputChecks() []Check {
@@ -110,6 +111,18 @@ func outputChecks() []Check {
 				}
 				return ""
 			}),
+		check("output.words", "handshake", after, "its last words, when it fails, are a line of at most 1,000 characters",
+			"end with one short line that says why: hosts show no more", func(_ context.Context, s *subject) finding {
+				for _, p := range s.running {
+					if n := utf8.RuneCountInString(p.stderr.words()); p.hasEnded() && p.state.Exited() && !p.state.Success() && n > maxWords {
+						return warn("a process that ended with %s ends its log with a line of %d characters or more", p.state, n)
+					}
+				}
+				return passed
+			}),
+		check("output.secrets", "definitions", []string{"calls.valid"},
+			"no value of a sensitive argument is in its log, its errors or files that it leaves outside of the workspace",
+			"write which argument it was, and never its value: a host hides it everywhere else", checkSecrets),
 		eachLog("output.amount", "its log stays below 1 MiB while it is verified", "log less by default: a host reads it at a bounded rate",
 			func(c *capture) string {
 				if c.bytes > maxLog {

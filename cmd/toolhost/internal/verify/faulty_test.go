@@ -326,7 +326,8 @@ var faults = map[string]fault{
 }
 
 // shownBy are the checks without whose calls another one has nothing to look at.
-var shownBy = map[string]string{"output.stdout": "calls.valid", "output.plain": "calls.valid", "stream.frames": "stream.results"}
+var shownBy = map[string]string{"output.stdout": "calls.valid", "output.plain": "calls.valid", "stream.frames": "stream.results",
+	"output.words": "start.by_hand", "resources.tasks": "calls.valid", "resources.growth": "calls.valid", "resources.threads": "calls.valid"}
 
 // held keeps files open.
 var held []*os.File

@@ -13,6 +13,8 @@ import (
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/egress"
+	"github.com/toolhost/toolhost/internal/need"
+	"github.com/toolhost/toolhost/internal/observe"
 	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/internal/wire"
@@ -25,21 +27,21 @@ func hostChecks() []Check {
 		check("host.loads", "handshake", []string{"configure.accepts"},
 			"the host loads it, and registers each of its tools", "do what the host's error says",
 			func(ctx context.Context, s *subject) finding {
-				return s.inHost(ctx, plugin.Sandbox{Level: plugin.NoSandbox}, func(*host.Host, string) finding { return passed })
+				return s.inHost(ctx, plugin.Sandbox{Level: plugin.NoSandbox}, nil, func(*host.Host, string) finding { return passed })
 			}).unlessFound("*"),
 		check("host.calls", "rules", []string{"host.loads", "calls.valid"},
 			"calls through the host's whole chain end as they did without it", "do what the host's error says",
 			func(ctx context.Context, s *subject) finding {
-				return s.inHost(ctx, plugin.Sandbox{Level: plugin.NoSandbox}, func(h *host.Host, _ string) finding { return s.compare(ctx, h) })
+				return s.inHost(ctx, plugin.Sandbox{Level: plugin.NoSandbox}, nil, func(h *host.Host, _ string) finding { return s.compare(ctx, h) })
 			}).unlessFound("*"),
 	}
 }
 
 // inHost runs the plugin in a host.
-func (s *subject) inHost(ctx context.Context, box plugin.Sandbox, use func(h *host.Host, name string) finding) (f finding) {
+func (s *subject) inHost(ctx context.Context, box plugin.Sandbox, by *observe.Trace, use func(h *host.Host, name string) finding) (f finding) {
 	h, err := host.New(host.WithRoot(s.root), host.WithPluginEnv("TMPDIR="+s.temp), host.WithPluginCache(filepath.Join(s.dir, "cache")),
 		host.WithDefaults(func(settings *plugin.Settings) {
-			settings.StartTimeout, settings.Config, settings.Sandbox = s.Timeout, s.Config, box
+			settings.StartTimeout, settings.Config, settings.Sandbox, settings.Trace = s.Timeout, s.Config, box, by
 		}))
 	if err != nil {
 		return skip("%v", err)
@@ -107,6 +109,8 @@ func needsChecks() []Check {
 				}
 				return passed
 			}),
+		check("needs.narrow", "needs", []string{"needs.valid"}, "it does not ask for any file, host or program",
+			"name directories, hosts and programs; toolhost plugins trace prints what it uses", checkNarrow),
 		check("needs.portable", "needs", []string{"needs.valid"}, "its needs do not name paths of one machine",
 			"use workspace, cache, ~/ and names of programs: a lock pins the needs for other machines, too",
 			checkPortable),
@@ -118,7 +122,7 @@ func sandboxChecks() []Check {
 	return []Check{
 		check("sandbox.starts", "needs", append(declared, "host.loads"),
 			"it starts with nothing but what it declares",
-			"declare what the start needs; toolhost plugins trace prints it",
+			"declare what the start needs; toolhost plugins trace prints it; name the modules of a script in DescribeResponse.files",
 			func(ctx context.Context, s *subject) finding {
 				return s.confined(ctx, func(*host.Host, string) finding { return passed })
 			}).unlessFound("*"),
@@ -135,11 +139,30 @@ func sandboxChecks() []Check {
 					return f
 				})
 			}).unlessFound("*"),
-		check("sandbox.denied", "needs", append(declared, "sandbox.calls"),
-			"nothing that it tries meanwhile is refused by the sandbox",
-			"declare it, or do without it: it fails where the sandbox is enforced",
-			func(_ context.Context, s *subject) finding { return s.denied.finding(Warn) }).unlessFound("*"),
+		check("sandbox.denied", "needs", append(declared, "host.calls"),
+			"all that it uses or tries meanwhile is what it declares",
+			"declare it, or do without it: it fails where the sandbox is enforced", checkUsed).unlessFound("*"),
 	}
+}
+
+// checkUsed runs the plugin without a sandbox, and has the system say what it uses, also if it can do without.
+func checkUsed(ctx context.Context, s *subject) finding {
+	declared, err := s.declaredNeeds()
+	if len(s.denied) > 0 || declared == nil || err != nil {
+		return s.denied.finding(Warn)
+	}
+	trace := observe.New()
+	if f := s.inHost(ctx, plugin.Sandbox{}, trace, func(h *host.Host, _ string) finding { return s.compare(ctx, h) }); f.outcome != Pass {
+		return skip("what it uses cannot be seen here: %s", f.why)
+	}
+	used, _ := trace.Proposal()
+	var f faults
+	for _, c := range need.Changes(used, declared).Larger() {
+		if c.Line == "write" || c.Line == "net" || c.Line == "exec" { // what is read may be its own modules
+			f.add("it uses %s: %s", c.Line, sanitize.Line(c.Is, 200))
+		}
+	}
+	return f.finding(Warn)
 }
 
 // declaredNeeds reads the plugin's needs as a host does.
@@ -160,7 +183,7 @@ func (s *subject) confined(ctx context.Context, use func(*host.Host, string) fin
 	if s.about.GetNeeds() == nil {
 		return skip("it does not declare what it needs, so that nothing is refused to it")
 	}
-	return s.inHost(ctx, plugin.Sandbox{Level: plugin.BestEffort}, func(h *host.Host, name string) finding {
+	return s.inHost(ctx, plugin.Sandbox{Level: plugin.BestEffort}, nil, func(h *host.Host, name string) finding {
 		f := use(h, name)
 		status, _ := h.Sandbox(name)
 		if open := status.Open(); f.outcome == Pass && len(open) > 0 {
@@ -168,6 +191,18 @@ func (s *subject) confined(ctx context.Context, use func(*host.Host, string) fin
 		}
 		return f
 	})
+}
+
+func checkNarrow(_ context.Context, s *subject) finding {
+	n := s.about.GetNeeds()
+	var f faults
+	for line, list := range map[string][]string{"write": n.GetWrite(), "net": n.GetNet(), "exec": n.GetExec()} {
+		if slices.Contains(list, tool.Any) {
+			f.add("%s is any", line)
+		}
+	}
+	slices.Sort(f)
+	return f.finding(Warn)
 }
 
 func checkPortable(_ context.Context, s *subject) finding {

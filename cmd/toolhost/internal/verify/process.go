@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/toolhost/toolhost/internal/confine"
@@ -78,7 +79,13 @@ func (s *subject) start(o startOptions) (*process, error) {
 	if p.group.Mark != "" {
 		cmd.Env = append(cmd.Env, p.group.Mark)
 	}
-	if !o.byHand {
+	if o.byHand {
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _, _ = io.WriteString(in, mcpHello) }() // and its input goes on
+	} else {
 		versions := cmp.Or(o.versions, strconv.Itoa(wire.ProtocolVersion))
 		cmd.Env = append(cmd.Env, wire.CookieKey+"="+wire.CookieValue, "PLUGIN_PROTOCOL_VERSIONS="+versions, "PLUGIN_UNIX_SOCKET_DIR="+dir)
 	}
@@ -99,6 +106,10 @@ func (s *subject) start(o startOptions) (*process, error) {
 	s.running = append(s.running, p)
 	return p, nil
 }
+
+// mcpHello is how an MCP client begins.
+const mcpHello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},` +
+	`"clientInfo":{"name":"toolhost","version":"0"}}}` + "\n"
 
 // fork starts the command. A Linux parent-death signal is sent when the thread that forked ends,
 // so that one belongs to the process as long as it lives.
@@ -155,6 +166,15 @@ func (p *process) own(cmd *exec.Cmd, stdout, stderr io.ReadCloser) {
 	close(p.exited)
 }
 
+// signal sends a signal to the process.
+func (p *process) signal(sig syscall.Signal) {
+	p.killing.Lock()
+	defer p.killing.Unlock()
+	if !p.reaped {
+		_ = syscall.Kill(p.pid, sig)
+	}
+}
+
 // kill ends the process and its group at once.
 func (p *process) kill() {
 	p.killing.Lock()
@@ -202,7 +222,7 @@ func (p *process) ending() string {
 			how = "it was killed by " + signal
 		}
 	}
-	if last := p.stderr.last(); last != "" {
+	if last := p.stderr.words(); last != "" {
 		how += ", and its last words were " + sanitize.Quote(last, 200)
 	}
 	return how

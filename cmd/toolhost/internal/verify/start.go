@@ -50,7 +50,7 @@ func startChecks() []Check {
 				return sameDescription(s.about, again)
 			}),
 		check("start.by_hand", "start", []string{"handshake.line"},
-			"started by hand, without TOOLHOST_PLUGIN, it says that it is a plugin and ends",
+			"started by hand, without TOOLHOST_PLUGIN, it says that it is a plugin and ends, or is an MCP server",
 			"look at TOOLHOST_PLUGIN first; without it print a sentence to standard error and exit with a status that is not 0",
 			checkByHand),
 		check("start.newer", "start", []string{"start.twice"},
@@ -103,12 +103,13 @@ func startChecks() []Check {
 				if err != nil {
 					return skip("%v", err)
 				}
+				before := s.watch(root)
 				p, err := s.open(ctx, startOptions{root: root})
 				if err != nil {
 					return skip("%v", err)
 				}
 				defer s.end(p)
-				return changed(nil, treeOf(root), "it has started")
+				return changed(before, treeOf(root), "it has started")
 			}),
 	}
 }
@@ -119,13 +120,29 @@ func (s *subject) workspace(name string) (root string, err error) {
 	return root, os.Mkdir(root, 0o700)
 }
 
-func checkByHand(_ context.Context, s *subject) finding {
+func checkByHand(ctx context.Context, s *subject) finding {
 	p, err := s.start(startOptions{byHand: true})
 	if err != nil {
 		return failIf(err)
 	}
-	defer s.end(p)
-	if !p.waitEnd(s.Timeout) {
+	defer func() {
+		s.end(p)
+		p.stderr.last = time.Time{} // what it says has nothing to do with what fails later
+	}()
+	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
+	defer cancel()
+	first, more := p.stdout.look()
+	for answer := []byte(`"jsonrpc"`); ; first, more = p.stdout.look() {
+		if bytes.Contains(first, answer) {
+			return passed
+		}
+		if more == nil || p.await(ctx, more) != nil {
+			break
+		}
+	}
+	select {
+	case <-p.exited:
+	case <-ctx.Done():
 		return fail("it still runs after %v", s.Timeout)
 	}
 	said := p.stdout.tail() + p.stderr.tail()

@@ -14,7 +14,8 @@ import (
 // tree is what a directory contains: by the path from there, what would show a change.
 type tree struct {
 	entries map[string]string
-	whole   bool // it was not too large
+	whole   bool     // it was not too large
+	notices *notices // nil: nothing watches it
 }
 
 // The limits of a tree.
@@ -72,18 +73,14 @@ func fingerprint(root *os.Root, path string, d fs.DirEntry) string {
 	return fmt.Sprintf("%s %x %v", shown, sum.Sum(nil), err)
 }
 
-// changes returns the paths that differ between two trees, sorted; before is nil for an empty one.
-func changes(before *tree, after tree) (paths []string) {
-	had := map[string]string{}
-	if before != nil {
-		had = before.entries
-	}
+// changes returns the paths that differ between two trees, sorted.
+func changes(before, after tree) (paths []string) {
 	for path, now := range after.entries {
-		if had[path] != now {
+		if before.entries[path] != now {
 			paths = append(paths, filepath.ToSlash(path))
 		}
 	}
-	for path := range had {
+	for path := range before.entries {
 		if _, there := after.entries[path]; !there {
 			paths = append(paths, filepath.ToSlash(path))
 		}
@@ -93,12 +90,15 @@ func changes(before *tree, after tree) (paths []string) {
 }
 
 // changed is the finding about a directory that should be as it was.
-func changed(before *tree, after tree, when string) finding {
-	if !after.whole || before != nil && !before.whole {
+func changed(before, after tree, when string) finding {
+	written, left := before.written(), changes(before, after)
+	switch {
+	case !after.whole || !before.whole:
 		return skip("the workspace has more than %d files", maxEntries)
-	}
-	if paths := changes(before, after); len(paths) > 0 {
-		return fail("since %s, this has changed in the workspace: %s", when, named(paths))
+	case len(left) > 0:
+		return fail("since %s, this has changed in the workspace: %s", when, named(left))
+	case len(written) > 0:
+		return fail("since %s, this was written in the workspace, though it is as before now: %s", when, named(written))
 	}
 	return passed
 }

@@ -2,7 +2,9 @@ package verify
 
 import (
 	"context"
+	"debug/buildinfo"
 	"fmt"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/procfs"
@@ -12,6 +14,7 @@ import (
 type usage struct {
 	rest, after moment // before the calls and after them
 	calls       int
+	tasks       int  // goroutines that are left in the end; 0: it is not a program in Go, or does not say
 	told        bool // whether the system says what threads do
 	busy        int  // percent of a processor that it takes at rest
 	err         error
@@ -33,6 +36,7 @@ const (
 	measured = 1000
 	atRest   = 500 * time.Millisecond
 	settle   = 200 * time.Millisecond
+	longest  = 5 * time.Second // for more calls than those
 )
 
 // look reads the usage of a process.
@@ -84,6 +88,7 @@ func (s *subject) measure(ctx context.Context) *usage {
 		u.err = err
 		return u
 	}
+	all := s.quick()
 	p, err := s.open(ctx, startOptions{})
 	if err != nil {
 		u.err = err
@@ -104,20 +109,43 @@ func (s *subject) measure(ctx context.Context) *usage {
 	}
 	last, err := p.look()
 	u.told, u.busy, u.err = len(last.work) > 0, busy(first, last, time.Since(began)), err
-	for i := range warmUp + measured {
+	for i := range warmUp + measured*max(len(all), 1) {
 		if i == warmUp && u.err == nil {
 			u.rest, u.err = p.look()
+			began = time.Now()
 		}
 		if u.err != nil {
 			return u
 		}
+		if u.calls = i - warmUp; u.calls >= measured && time.Since(began) > longest {
+			break
+		}
+		if len(all) > 0 {
+			name, args = all[i%len(all)].def.Name, all[i%len(all)].args
+		}
 		_, u.err = p.link.execute(ctx, s.request(name, args))
 	}
-	u.calls = measured
 	if u.err == nil {
 		u.after, u.err = p.look()
 	}
+	u.tasks = p.tasks(s.path)
 	return u
+}
+
+// tasks ends a program in Go by the signal upon which its runtime writes what each goroutine does, and returns how
+// many there were.
+func (p *process) tasks(path string) int {
+	if _, err := buildinfo.ReadFile(path); err != nil {
+		return 0
+	}
+	p.stderr.mu.Lock()
+	p.stderr.dumps = true
+	p.stderr.mu.Unlock()
+	p.signal(syscall.SIGQUIT)
+	p.waitEnd(killTime)
+	p.stderr.mu.Lock()
+	defer p.stderr.mu.Unlock()
+	return p.stderr.tasks
 }
 
 func pause(ctx context.Context, d time.Duration) error {
@@ -194,6 +222,16 @@ func resourceChecks() []Check {
 				}
 				if more := u.after.threads - u.rest.threads; more > threadGrowth {
 					return fail("after %d calls there are %d more threads", u.calls, more)
+				}
+				return passed
+			}),
+		uses("resources.tasks", "1,000 calls leave no goroutines",
+			"end what a call has started when the call ends: give it the context of the call", func(u *usage, _ *subject) finding {
+				switch {
+				case u.tasks == 0:
+					return skip("only programs in Go say what they do at a time; of others it is seen that memory grows, and threads")
+				case u.tasks > u.calls/2:
+					return fail("after %d calls there are %d goroutines", u.calls, u.tasks)
 				}
 				return passed
 			}),

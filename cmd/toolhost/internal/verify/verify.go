@@ -58,16 +58,22 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	defer s.close()
 	began := time.Now()
 	report := &Report{File: s.path, Called: []string{}, Checks: []Result{}}
+	group, since := "", began // the checks of a group may share what one of them has done
 	for _, c := range Checks() {
 		if !chosen[c.ID] && !s.needed[c.ID] {
 			continue
 		}
 		start := time.Now()
+		if c.Group() != group {
+			group, since = c.Group(), start
+		}
 		f := s.try(ctx, c)
 		if err := context.Cause(ctx); err != nil {
 			return nil, err
 		}
-		s.found[c.ID] = f.outcome
+		if s.found[c.ID] = f.outcome; f.outcome == Fail && report.Failed == 0 {
+			report.Stderr = s.lastWords(since)
+		}
 		if chosen[c.ID] || f.outcome == Fail {
 			if res := report.add(c, f, time.Since(start)); o.Each != nil {
 				o.Each(res)
@@ -140,8 +146,5 @@ func (s *subject) describe(r *Report) {
 		if c.tried && !slices.Contains(r.Called, c.def.Name) {
 			r.Called = append(r.Called, c.def.Name)
 		}
-	}
-	if r.Failed > 0 {
-		r.Stderr = s.stderr
 	}
 }

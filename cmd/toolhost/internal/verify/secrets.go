@@ -1,0 +1,88 @@
+package verify
+
+import (
+	"context"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/toolhost/toolhost/internal/jsontree"
+	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/internal/schema"
+)
+
+// minSecret is how long a value has to be, in bytes, so that it is not elsewhere by chance.
+const minSecret = 8
+
+// marked returns arguments that were made, with the mark in those that are sensitive and may have it.
+func (s *subject) marked(ctx context.Context, d declared, input *schema.Schema, args json.RawMessage) json.RawMessage {
+	for _, name := range d.GetSensitive() {
+		if jsontree.Text(member(args, name)) == "" {
+			continue
+		}
+		members, err := jsontree.ParseObject(args)
+		if err != nil {
+			return args
+		}
+		members.Set(name, json.RawMessage(`"`+s.mark+`"`))
+		if with := jsontree.Encode(members); input.Check(ctx, with) == nil {
+			args = with
+		}
+	}
+	return args
+}
+
+// checkSecrets looks for the values of sensitive arguments in all that the plugin has said, and in what it leaves.
+func checkSecrets(ctx context.Context, s *subject) finding {
+	s.askToEnd(ctx) // so that it has written what it keeps back
+	said := map[string]string{}
+	for _, p := range s.running {
+		p.stderr.mu.Lock()
+		said["its log"] += string(p.stderr.first) + string(p.stderr.end)
+		p.stderr.mu.Unlock()
+	}
+	_ = fs.WalkDir(os.DirFS(s.dir), ".", func(path string, d fs.DirEntry, err error) error {
+		if at := filepath.Join(s.dir, path); at == s.root {
+			return fs.SkipDir // where tools may keep what they are given
+		} else if err == nil && d.Type().IsRegular() {
+			text, _ := os.ReadFile(at)
+			said["the file "+d.Name()] = string(text)
+		}
+		return nil
+	})
+	var f faults
+	looked := false
+	for _, c := range s.calls {
+		for _, name := range c.GetSensitive() {
+			value := jsontree.Text(member(c.args, name))
+			if len(value) < minSecret {
+				continue
+			}
+			looked = true
+			said["its error"] = c.out.GetError().String()
+			if c.out.GetResult().GetIsError() {
+				said["its error"] = c.out.GetResult().String()
+			}
+			for where, text := range said {
+				if strings.Contains(text, value) {
+					f.add("%s: the value of %s is in %s", c.shown(), sanitize.Quote(name, 60), where)
+				}
+			}
+		}
+	}
+	if !looked {
+		return skip("no tool that was called has a sensitive argument that is a text")
+	}
+	return f.finding(Fail)
+}
+
+// member returns a member of an object; nil: there is none.
+func member(args json.RawMessage, name string) any {
+	members, err := jsontree.ParseObject(args)
+	if err != nil {
+		return nil
+	}
+	return members.Get(name)
+}
