@@ -75,10 +75,10 @@ func (s *subject) request(name string, args []byte) *pluginv1.ExecuteRequest {
 	return &pluginv1.ExecuteRequest{Id: id, Tool: name, ArgumentsJson: args, Session: "verify"}
 }
 
-// quick returns the calls of safe tools of which many can be made.
-func (s *subject) quick() (out []*call) {
+// quick returns the calls of safe tools that took less than a time, so that many can be made.
+func (s *subject) quick(limit time.Duration) (out []*call) {
 	for _, c := range s.calls {
-		if c.good && c.def.Safety == tool.Safe && len(c.args) < chunkSize && c.took < 50*time.Millisecond {
+		if c.good && c.def.Safety == tool.Safe && len(c.args) < chunkSize && c.took < limit {
 			out = append(out, c)
 		}
 	}
@@ -88,7 +88,7 @@ func (s *subject) quick() (out []*call) {
 // filler returns a call of which many can be made: the fastest of those that were answered well or,
 // if there is none, of a tool that does not exist.
 func (s *subject) filler() (name string, args []byte, err error) {
-	quick := s.quick()
+	quick := s.quick(50 * time.Millisecond)
 	switch {
 	case len(quick) > 0:
 		best := slices.MinFunc(quick, func(a, b *call) int { return cmp.Compare(a.took, b.took) })

@@ -148,8 +148,11 @@ func sandboxChecks() []Check {
 // checkUsed runs the plugin without a sandbox, and has the system say what it uses, also if it can do without.
 func checkUsed(ctx context.Context, s *subject) finding {
 	declared, err := s.declaredNeeds()
-	if len(s.denied) > 0 || declared == nil || err != nil {
+	switch {
+	case err != nil || len(s.denied) > 0:
 		return s.denied.finding(Warn)
+	case declared == nil:
+		return skip("it does not declare what it needs")
 	}
 	trace := observe.New()
 	if f := s.inHost(ctx, plugin.Sandbox{}, trace, func(h *host.Host, _ string) finding { return s.compare(ctx, h) }); f.outcome != Pass {

@@ -88,7 +88,7 @@ func (s *subject) measure(ctx context.Context) *usage {
 		u.err = err
 		return u
 	}
-	all := s.quick()
+	all := s.quick(longest / measured)
 	p, err := s.open(ctx, startOptions{})
 	if err != nil {
 		u.err = err
