@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -133,7 +134,8 @@ func callChecks() []Check {
 		check("calls.invalid", "rules", valid, "arguments of the wrong types, and long texts, do not end it",
 			"catch the exception, and answer with the error invalid_arguments",
 			badArguments(func(d declared) [][]byte {
-				return [][]byte{spoilt(d.def.InputSchema), lengthened(d.def.InputSchema), []byte(`{"unknown":{"a":[null]}}`)}
+				long := bytes.ReplaceAll(sample.Arguments(d.def.InputSchema, true), []byte(`:"text"`), []byte(`:"`+strings.Repeat("text ", 2000)+`"`))
+				return [][]byte{spoilt(d.def.InputSchema), long, []byte(`{"unknown":{"a":[null]}}`)}
 			})),
 		check("calls.malformed", "rules", append(valid, "calls.invalid"),
 			"arguments that are not a JSON object do not end it",

@@ -81,8 +81,8 @@ func definitionChecks() []Check {
 			func(d declared) string {
 				return only(tool.Definition{Title: d.GetTitle(), Description: d.GetDescription()})
 			}),
-		eachTool("definitions.plain", Warn, "descriptions have nothing that plugins show marks: blanks that hide text, what looks encoded, "+
-			"files of secrets, orders to models", "say what the tool does, and nothing that models should do besides", marks),
+		eachTool("definitions.plain", Warn, "descriptions hide no text behind blanks or codes, and name no files of secrets nor order models about",
+			"say what the tool does: people are shown such marks by plugins show", marks),
 		eachTool("definitions.safety", Fail, "each safety level is safe, cautious, dangerous or empty",
 			"use one of them", func(d declared) string {
 				if d.unread != nil {
@@ -149,7 +149,7 @@ func eachTool(id string, as Outcome, what, do string, wrong func(declared) strin
 	})
 }
 
-// marks returns the first text for models that people would be shown with a mark.
+// marks returns the first text for models that has a mark where people are shown it.
 func marks(d declared) string {
 	texts := []string{d.GetTitle(), d.GetDescription()}
 	if input, err := jsontree.Parse(d.GetInputSchemaJson()); err == nil {

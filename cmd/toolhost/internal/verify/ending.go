@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -90,62 +91,41 @@ func outputChecks() []Check {
 				}
 				return passed
 			}),
-		eachLog("output.lines", "each line of its log has at most 64 KiB", "break long lines, and log sizes in place of data",
-			func(c *capture) string {
-				if c.longest > maxLogLine {
-					return "a line of standard error is longer than 64 KiB"
-				}
-				return ""
-			}),
-		eachLog("output.plain", "its log is plain text in UTF-8", "switch colours off if standard error is not a terminal",
-			func(c *capture) string {
-				text := string(c.first)
-				if cut := len(text) - utf8.UTFMax; len(text) == maxFirst { // not in the middle of a character
-					text = strings.ToValidUTF8(text[:cut], "") + strings.ToValidUTF8(text[cut:], "")
-				}
-				switch {
-				case strings.Contains(text, "\x1b["):
-					return "there are terminal codes in standard error"
-				case !utf8.ValidString(text):
-					return "standard error is not UTF-8"
-				}
-				return ""
-			}),
-		check("output.words", "handshake", after, "its last words, when it fails, are a line of at most 1,000 characters",
-			"end with one short line that says why: hosts show no more", func(_ context.Context, s *subject) finding {
-				for _, p := range s.running {
-					if n := utf8.RuneCountInString(p.stderr.words()); p.hasEnded() && p.state.Exited() && !p.state.Success() && n > maxWords {
-						return warn("a process that ended with %s ends its log with a line of %d characters or more", p.state, n)
-					}
-				}
-				return passed
-			}),
+		check("output.log", "handshake", after, "its log is plain text in UTF-8 and lines of at most 64 KiB, in all less than 1 MiB here",
+			"log sizes in place of data, and less by default; switch colours off if standard error is not a terminal; "+
+				"end with a short line that says why", eachLog),
 		check("output.secrets", "definitions", []string{"calls.valid"},
 			"no value of a sensitive argument is in its log, its errors or files that it leaves outside of the workspace",
 			"write which argument it was, and never its value: a host hides it everywhere else", checkSecrets),
-		eachLog("output.amount", "its log stays below 1 MiB while it is verified", "log less by default: a host reads it at a bounded rate",
-			func(c *capture) string {
-				if c.bytes > maxLog {
-					return "a process wrote more than 1 MiB to standard error"
-				}
-				return ""
-			}),
 	}
 }
 
-// eachLog is a check of the standard error of each process.
-func eachLog(id, what, do string, fault func(*capture) string) Check {
-	return check(id, "handshake", []string{"handshake.line"}, what, do, func(_ context.Context, s *subject) finding {
-		for _, p := range s.running {
-			p.stderr.mu.Lock()
-			why := fault(&p.stderr)
-			p.stderr.mu.Unlock()
-			if why != "" {
-				return warn("%s", why)
+// eachLog looks at the standard error of each process.
+func eachLog(_ context.Context, s *subject) finding {
+	var f faults
+	for _, p := range s.running {
+		c := &p.stderr
+		last := utf8.RuneCountInString(c.words())
+		c.mu.Lock()
+		text := string(c.first)
+		if cut := len(text) - utf8.UTFMax; len(text) == maxFirst { // not in the middle of a character
+			text = strings.ToValidUTF8(text[:cut], "") + strings.ToValidUTF8(text[cut:], "")
+		}
+		for what, found := range map[string]bool{
+			"a line of standard error is longer than 64 KiB":           c.longest > maxLogLine,
+			"there are terminal codes in standard error":               strings.Contains(text, "\x1b["),
+			"standard error is not UTF-8":                              !utf8.ValidString(text),
+			"a process wrote more than 1 MiB to standard error":        c.bytes > maxLog,
+			"last words, of which hosts show some, are 1,000 and more": last > maxWords && p.hasEnded() && p.state.Exited() && !p.state.Success(),
+		} {
+			if found {
+				f.add("%s", what)
 			}
 		}
-		return passed
-	})
+		c.mu.Unlock()
+	}
+	slices.Sort(f)
+	return f.finding(Warn)
 }
 
 // shutdown is how a process ended that was asked to.
@@ -227,28 +207,19 @@ func shutdownChecks() []Check {
 				}
 				return passed
 			}),
-		ends("shutdown.status", "it ends with status 0 after Shutdown", "exit with 0: another status counts as a crash", []string{"shutdown.ends"},
+		ends("shutdown.clean", "it ends with status 0 after Shutdown, and leaves no processes, and nothing in TMPDIR",
+			"exit with 0: another status counts as a crash; end what it has started, as without a PID namespace that lives on; "+
+				"remove temporary files, at the latest in Shutdown", []string{"shutdown.ends"},
 			func(out *shutdown) finding {
-				if !out.success {
-					return warn("%s", out.how)
-				}
-				return passed
-			}),
-		ends("shutdown.processes", "no process of it is left when it has ended",
-			"end what it has started before it ends: without a PID namespace they live on", []string{"shutdown.ends"},
-			func(out *shutdown) finding {
-				if out.left > 0 {
+				switch {
+				case out.left > 0:
 					return fail("%d processes that it started are left", out.left)
-				}
-				return passed
-			}),
-		ends("shutdown.files", "nothing is left in TMPDIR when it has ended", "remove temporary files, at the latest in Shutdown",
-			[]string{"shutdown.ends"},
-			func(out *shutdown) finding {
-				if len(out.files) > 0 {
+				case !out.success:
+					return warn("%s", out.how)
+				case len(out.files) > 0:
 					return warn("in TMPDIR is left: %s", named(sorted(out.files)))
 				}
 				return passed
-			}),
+			}).unlessFound("resources.kept"),
 	}
 }

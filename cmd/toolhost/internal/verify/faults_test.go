@@ -43,7 +43,7 @@ func TestFaultsAndTwins(t *testing.T) {
 			t.Parallel()
 			o := verify.Options{}
 			if testing.Short() {
-				o.Checks = []string{f.check, shownBy[f.check]}
+				o.Checks = []string{f.check, shownBy[f.check], "start.by_hand"}
 			}
 			for _, name := range []string{f.name, f.name + twin} {
 				dir := plugintest.Dir(t, plugintest.Mode(name))

@@ -109,10 +109,8 @@ func needsChecks() []Check {
 				}
 				return passed
 			}),
-		check("needs.narrow", "needs", []string{"needs.valid"}, "it does not ask for any file, host or program",
-			"name directories, hosts and programs; toolhost plugins trace prints what it uses", checkNarrow),
-		check("needs.portable", "needs", []string{"needs.valid"}, "its needs do not name paths of one machine",
-			"use workspace, cache, ~/ and names of programs: a lock pins the needs for other machines, too",
+		check("needs.portable", "needs", []string{"needs.valid"}, "its needs are not any, nor paths of one machine",
+			"use workspace, cache, ~/ and names of hosts and programs: a lock pins the needs for other machines, too",
 			checkPortable),
 	}
 }
@@ -196,22 +194,15 @@ func (s *subject) confined(ctx context.Context, use func(*host.Host, string) fin
 	})
 }
 
-func checkNarrow(_ context.Context, s *subject) finding {
-	n := s.about.GetNeeds()
-	var f faults
-	for line, list := range map[string][]string{"write": n.GetWrite(), "net": n.GetNet(), "exec": n.GetExec()} {
-		if slices.Contains(list, tool.Any) {
-			f.add("%s is any", line)
-		}
-	}
-	slices.Sort(f)
-	return f.finding(Warn)
-}
-
 func checkPortable(_ context.Context, s *subject) finding {
 	n := s.about.GetNeeds()
 	home, _ := os.UserHomeDir() // none: nothing lies in it
 	var f faults
+	for i, list := range [][]string{n.GetWrite(), n.GetNet(), n.GetExec()} {
+		if slices.Contains(list, tool.Any) {
+			f.add("%s is any", []string{"write", "net", "exec"}[i])
+		}
+	}
 	for _, entry := range slices.Concat(n.GetRead(), n.GetWrite(), n.GetExec()) {
 		for _, local := range []string{home, filepath.Dir(s.path), "/home", "/Users", "/tmp", "/var/tmp"} {
 			if local != "" && local != "/" && strings.HasPrefix(entry+"/", local+"/") {

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/toolhost/toolhost/internal/confine"
@@ -164,15 +163,6 @@ func (p *process) own(cmd *exec.Cmd, stdout, stderr io.ReadCloser) {
 	held.Stop()
 	shut()
 	close(p.exited)
-}
-
-// signal sends a signal to the process.
-func (p *process) signal(sig syscall.Signal) {
-	p.killing.Lock()
-	defer p.killing.Unlock()
-	if !p.reaped {
-		_ = syscall.Kill(p.pid, sig)
-	}
 }
 
 // kill ends the process and its group at once.

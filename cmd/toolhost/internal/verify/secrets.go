@@ -19,12 +19,9 @@ const minSecret = 8
 // marked returns arguments that were made, with the mark in those that are sensitive and may have it.
 func (s *subject) marked(ctx context.Context, d declared, input *schema.Schema, args json.RawMessage) json.RawMessage {
 	for _, name := range d.GetSensitive() {
-		if jsontree.Text(member(args, name)) == "" {
-			continue
-		}
 		members, err := jsontree.ParseObject(args)
-		if err != nil {
-			return args
+		if err != nil || members.Text(name) == "" {
+			continue
 		}
 		members.Set(name, json.RawMessage(`"`+s.mark+`"`))
 		if with := jsontree.Encode(members); input.Check(ctx, with) == nil {
@@ -53,36 +50,27 @@ func checkSecrets(ctx context.Context, s *subject) finding {
 		return nil
 	})
 	var f faults
-	looked := false
+	none := skip("no tool that was called has a sensitive argument that is a text")
 	for _, c := range s.calls {
+		said["its error"] = c.out.GetError().String()
+		if c.out.GetResult().GetIsError() {
+			said["its error"] = c.out.GetResult().String()
+		}
+		args, err := jsontree.ParseObject(c.args)
 		for _, name := range c.GetSensitive() {
-			value := jsontree.Text(member(c.args, name))
-			if len(value) < minSecret {
+			if err != nil || len(args.Text(name)) < minSecret {
 				continue
 			}
-			looked = true
-			said["its error"] = c.out.GetError().String()
-			if c.out.GetResult().GetIsError() {
-				said["its error"] = c.out.GetResult().String()
-			}
+			none = passed
 			for where, text := range said {
-				if strings.Contains(text, value) {
+				if strings.Contains(text, args.Text(name)) {
 					f.add("%s: the value of %s is in %s", c.shown(), sanitize.Quote(name, 60), where)
 				}
 			}
 		}
 	}
-	if !looked {
-		return skip("no tool that was called has a sensitive argument that is a text")
+	if len(f) == 0 {
+		return none
 	}
 	return f.finding(Fail)
-}
-
-// member returns a member of an object; nil: there is none.
-func member(args json.RawMessage, name string) any {
-	members, err := jsontree.ParseObject(args)
-	if err != nil {
-		return nil
-	}
-	return members.Get(name)
 }

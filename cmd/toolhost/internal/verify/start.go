@@ -131,14 +131,12 @@ func checkByHand(ctx context.Context, s *subject) finding {
 	}()
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
-	first, more := p.stdout.look()
-	for answer := []byte(`"jsonrpc"`); ; first, more = p.stdout.look() {
-		if bytes.Contains(first, answer) {
+	for waiting := true; waiting; {
+		first, more := p.stdout.look()
+		if bytes.Contains(first, []byte(`"jsonrpc"`)) {
 			return passed
 		}
-		if more == nil || p.await(ctx, more) != nil {
-			break
-		}
+		waiting = more != nil && p.await(ctx, more) == nil
 	}
 	select {
 	case <-p.exited:

@@ -14,7 +14,6 @@ import (
 type usage struct {
 	rest, after moment // before the calls and after them
 	calls       int
-	tasks       int  // goroutines that are left in the end; 0: it is not a program in Go, or does not say
 	told        bool // whether the system says what threads do
 	busy        int  // percent of a processor that it takes at rest
 	err         error
@@ -26,6 +25,7 @@ type moment struct {
 	descriptors int
 	threads     int
 	processes   int
+	tasks       int                          // goroutines; 0: they are not seen
 	work        map[int]procfs.ProcSchedstat // of each thread, by its number
 }
 
@@ -128,12 +128,11 @@ func (s *subject) measure(ctx context.Context) *usage {
 	if u.err == nil {
 		u.after, u.err = p.look()
 	}
-	u.tasks = p.tasks(s.path)
+	u.after.tasks = p.tasks(s.path)
 	return u
 }
 
-// tasks ends a program in Go by the signal upon which its runtime writes what each goroutine does, and returns how
-// many there were.
+// tasks ends a program in Go by the signal upon which its runtime writes what each goroutine does, and counts them.
 func (p *process) tasks(path string) int {
 	if _, err := buildinfo.ReadFile(path); err != nil {
 		return 0
@@ -141,7 +140,11 @@ func (p *process) tasks(path string) int {
 	p.stderr.mu.Lock()
 	p.stderr.dumps = true
 	p.stderr.mu.Unlock()
-	p.signal(syscall.SIGQUIT)
+	p.killing.Lock()
+	if !p.reaped {
+		_ = syscall.Kill(p.pid, syscall.SIGQUIT)
+	}
+	p.killing.Unlock()
 	p.waitEnd(killTime)
 	p.stderr.mu.Lock()
 	defer p.stderr.mu.Unlock()
@@ -162,12 +165,21 @@ func pause(ctx context.Context, d time.Duration) error {
 // The limits of what a process uses.
 const (
 	largeMemory    = 256 << 20 // at rest
-	memoryGrowth   = 64 << 20  // by the calls
-	openGrowth     = 16
-	threadGrowth   = 64
-	processGrowth  = 4
 	busyPercentage = 30
 )
+
+// kept is what a process may have more of after the calls.
+var kept = []struct {
+	what  string
+	limit int64
+	of    func(moment) int64
+}{
+	{"MiB of memory", 64, func(m moment) int64 { return m.memory >> 20 }},
+	{"descriptors", 16, func(m moment) int64 { return int64(m.descriptors) }},
+	{"processes", 4, func(m moment) int64 { return int64(m.processes) }},
+	{"threads", 64, func(m moment) int64 { return int64(m.threads) }},
+	{"goroutines", 500, func(m moment) int64 { return int64(m.tasks) }},
+}
 
 func resourceChecks() []Check {
 	after := []string{"start.twice", "calls.unknown"}
@@ -201,39 +213,19 @@ func resourceChecks() []Check {
 				}
 				return passed
 			}),
-		uses("resources.growth", "1,000 calls leave its memory as it was, within 64 MiB", "forget what belongs to a call when the call ends",
+		uses("resources.kept", "1,000 calls leave little memory taken, and few descriptors, processes, threads and goroutines",
+			"forget, close and end what belongs to a call when the call ends, and wait for child processes",
 			func(u *usage, _ *subject) finding {
-				if more := u.after.memory - u.rest.memory; more > memoryGrowth {
-					return fail("after %d calls it has %d MiB more", u.calls, more>>20)
+				var f faults
+				for _, k := range kept {
+					if more := k.of(u.after) - k.of(u.rest); more > k.limit {
+						f.add("after %d calls it has %d more %s", u.calls, more, k.what)
+					}
 				}
-				return passed
-			}),
-		uses("resources.descriptors", "1,000 calls leave no descriptors open", "close files and connections when the call ends",
-			func(u *usage, _ *subject) finding {
-				if more := u.after.descriptors - u.rest.descriptors; more > openGrowth {
-					return fail("after %d calls it has %d more descriptors open", u.calls, more)
+				if len(f) == 0 && u.after.tasks == 0 {
+					return finding{Pass, "tasks, timers and coroutines are not seen: only programs in Go list what runs in them"}
 				}
-				return passed
-			}),
-		uses("resources.threads", "1,000 calls leave no threads or processes",
-			"end what a call has started when the call ends, and wait for child processes", func(u *usage, _ *subject) finding {
-				if more := u.after.processes - u.rest.processes; more > processGrowth {
-					return fail("after %d calls there are %d more processes", u.calls, more)
-				}
-				if more := u.after.threads - u.rest.threads; more > threadGrowth {
-					return fail("after %d calls there are %d more threads", u.calls, more)
-				}
-				return passed
-			}),
-		uses("resources.tasks", "1,000 calls leave no goroutines",
-			"end what a call has started when the call ends: give it the context of the call", func(u *usage, _ *subject) finding {
-				switch {
-				case u.tasks == 0:
-					return skip("only programs in Go say what they do at a time; of others it is seen that memory grows, and threads")
-				case u.tasks > u.calls/2:
-					return fail("after %d calls there are %d goroutines", u.calls, u.tasks)
-				}
-				return passed
+				return f.finding(Fail)
 			}),
 	}
 }

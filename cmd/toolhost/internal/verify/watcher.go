@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,9 +29,10 @@ func (s *subject) watch(dir string) tree {
 		return t
 	}
 	t.notices = &notices{w, dir, end}
-	for _, dir := range append(t.directories(dir), dir, end) {
-		if err == nil {
-			err = w.Add(dir)
+	err = errors.Join(w.Add(end), w.Add(dir))
+	for path, mode := range t.entries {
+		if strings.HasPrefix(mode, "d") && err == nil {
+			err = w.Add(filepath.Join(dir, path))
 		}
 	}
 	if err != nil {
@@ -38,16 +40,6 @@ func (s *subject) watch(dir string) tree {
 		t.notices = nil
 	}
 	return t
-}
-
-// directories returns the paths of those in a tree of a directory.
-func (t *tree) directories(of string) (paths []string) {
-	for path, mode := range t.entries {
-		if strings.HasPrefix(mode, "d") {
-			paths = append(paths, filepath.Join(of, path))
-		}
-	}
-	return paths
 }
 
 // written ends the watch, and returns the paths that were made, written or removed since it began.
