@@ -81,7 +81,7 @@ func definitionChecks() []Check {
 			func(d declared) string {
 				return only(tool.Definition{Title: d.GetTitle(), Description: d.GetDescription()})
 			}),
-		eachTool("definitions.plain", Warn, "descriptions hide no text behind blanks or codes, and name no files of secrets nor order models about",
+		eachTool("definitions.plain", Warn, "descriptions have no hidden text, files of secrets or orders",
 			"say what the tool does: people are shown such marks by plugins show", marks),
 		eachTool("definitions.safety", Fail, "each safety level is safe, cautious, dangerous or empty",
 			"use one of them", func(d declared) string {

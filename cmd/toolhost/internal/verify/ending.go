@@ -91,11 +91,11 @@ func outputChecks() []Check {
 				}
 				return passed
 			}),
-		check("output.log", "handshake", after, "its log is plain text in UTF-8 and lines of at most 64 KiB, in all less than 1 MiB here",
+		check("output.log", "handshake", after, "its log is plain UTF-8 of less than 1 MiB, in lines of at most 64 KiB",
 			"log sizes in place of data, and less by default; switch colours off if standard error is not a terminal; "+
 				"end with a short line that says why", eachLog),
 		check("output.secrets", "definitions", []string{"calls.valid"},
-			"no value of a sensitive argument is in its log, its errors or files that it leaves outside of the workspace",
+			"no value of a sensitive argument is in its log, its errors or files outside of the workspace",
 			"write which argument it was, and never its value: a host hides it everywhere else", checkSecrets),
 	}
 }
@@ -105,18 +105,18 @@ func eachLog(_ context.Context, s *subject) finding {
 	var f faults
 	for _, p := range s.running {
 		c := &p.stderr
-		last := utf8.RuneCountInString(c.words())
+		wordy := utf8.RuneCountInString(c.words()) > maxWords && p.hasEnded() && p.state != nil && p.state.ExitCode() > 0
 		c.mu.Lock()
 		text := string(c.first)
 		if cut := len(text) - utf8.UTFMax; len(text) == maxFirst { // not in the middle of a character
 			text = strings.ToValidUTF8(text[:cut], "") + strings.ToValidUTF8(text[cut:], "")
 		}
 		for what, found := range map[string]bool{
-			"a line of standard error is longer than 64 KiB":           c.longest > maxLogLine,
-			"there are terminal codes in standard error":               strings.Contains(text, "\x1b["),
-			"standard error is not UTF-8":                              !utf8.ValidString(text),
-			"a process wrote more than 1 MiB to standard error":        c.bytes > maxLog,
-			"last words, of which hosts show some, are 1,000 and more": last > maxWords && p.hasEnded() && p.state.Exited() && !p.state.Success(),
+			"a line of standard error is longer than 64 KiB":          c.longest > maxLogLine,
+			"there are terminal codes in standard error":              strings.Contains(text, "\x1b["),
+			"standard error is not UTF-8":                             !utf8.ValidString(text),
+			"a process wrote more than 1 MiB to standard error":       c.bytes > maxLog,
+			"its last words are a line of more than 1,000 characters": wordy,
 		} {
 			if found {
 				f.add("%s", what)
@@ -130,13 +130,10 @@ func eachLog(_ context.Context, s *subject) finding {
 
 // shutdown is how a process ended that was asked to.
 type shutdown struct {
-	err     error // of asking
-	ended   bool  // in time
-	success bool
-	how     string
-	left    int      // processes
-	files   []string // in its TMPDIR
-	started error    // why there was no process
+	*process          // set if it ended in time
+	err      error    // of asking
+	files    []string // in its TMPDIR
+	started  error    // why there was no process
 }
 
 // shutdownTime is how long a host waits for a plugin that was asked to end.
@@ -168,8 +165,8 @@ func (s *subject) askToEnd(ctx context.Context) *shutdown {
 	call, cancel := context.WithTimeout(ctx, shutdownTime)
 	defer cancel()
 	out.err = wire.Shutdown(call, p.link.conn)
-	if out.ended = p.waitEnd(shutdownTime); out.ended {
-		out.success, out.how, out.left = p.state != nil && p.state.Success(), p.ending(), p.left
+	if p.waitEnd(shutdownTime) {
+		out.process = p
 		for path := range treeOf(temp).entries {
 			out.files = append(out.files, path)
 		}
@@ -202,20 +199,20 @@ func shutdownChecks() []Check {
 				switch code := status.Code(out.err); {
 				case code == codes.Unimplemented:
 					return skip("Shutdown is not served")
-				case !out.ended:
+				case out.process == nil:
 					return fail("it still runs %v after Shutdown was called", shutdownTime)
 				}
 				return passed
 			}),
-		ends("shutdown.clean", "it ends with status 0 after Shutdown, and leaves no processes, and nothing in TMPDIR",
+		ends("shutdown.clean", "it ends with status 0 after Shutdown, and leaves no processes or files in TMPDIR",
 			"exit with 0: another status counts as a crash; end what it has started, as without a PID namespace that lives on; "+
 				"remove temporary files, at the latest in Shutdown", []string{"shutdown.ends"},
 			func(out *shutdown) finding {
 				switch {
 				case out.left > 0:
 					return fail("%d processes that it started are left", out.left)
-				case !out.success:
-					return warn("%s", out.how)
+				case out.state == nil || !out.state.Success():
+					return warn("%s", out.ending())
 				case len(out.files) > 0:
 					return warn("in TMPDIR is left: %s", named(sorted(out.files)))
 				}

@@ -85,7 +85,9 @@ var watchFaults = []twins{
 	{"keepsecret", "output.secrets", `the value of "token" is in the file last`, func(sound bool) *honest {
 		h := calling(func(_ context.Context, in *request) {
 			if in.GetTool() == echoTool {
-				_ = os.WriteFile(filepath.Join(os.TempDir(), "last"), []byte(pick(sound, argumentsOf(in).Token, "")), 0o600)
+				f, _ := os.OpenFile(filepath.Join(os.TempDir(), "last"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+				_, _ = f.WriteString(pick(sound, argumentsOf(in).Token, "-"))
+				_ = f.Close()
 			}
 		}, withToken)
 		h.stopped = func() { _ = os.Remove(filepath.Join(os.TempDir(), "last")); os.Exit(0) }
@@ -121,7 +123,7 @@ var watchFaults = []twins{
 	}},
 	{"overwriting", "calls.reads", "text", func(sound bool) *honest {
 		return calling(func(_ context.Context, in *request) {
-			if !sound {
+			if !sound && in.GetTool() == lineTool {
 				_ = os.WriteFile("text", []byte(in.GetId()), 0o600)
 			}
 		}, needing(&pluginv1.Needs{Write: []string{"workspace"}}))

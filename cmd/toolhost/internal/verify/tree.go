@@ -8,13 +8,17 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/fsnotify/fsnotify"
 )
 
 // tree is what a directory contains: by the path from there, what would show a change.
 type tree struct {
 	entries map[string]string
-	whole   bool     // it was not too large
-	notices *notices // nil: nothing watches it
+	whole   bool // it was not too large
+
+	dir, end string            // itself, and a directory in which the last notice is made
+	notices  *fsnotify.Watcher // of what is written in it meanwhile; nil: there are none
 }
 
 // The limits of a tree.
@@ -27,7 +31,7 @@ var errTooLarge = errors.New("too many files")
 
 // treeOf reads a directory. Links are not followed.
 func treeOf(dir string) tree {
-	t := tree{entries: map[string]string{}}
+	t := tree{dir: dir, entries: map[string]string{}}
 	err := fs.WalkDir(os.DirFS(dir), ".", func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case path == ".":

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"debug/buildinfo"
 	"fmt"
@@ -78,58 +79,50 @@ func busy(first, last moment, between time.Duration) int {
 
 // measure measures a process of its own, once.
 func (s *subject) measure(ctx context.Context) *usage {
-	if s.used != nil {
-		return s.used
+	if s.used == nil {
+		s.used = &usage{}
+		s.used.err = s.used.take(ctx, s)
 	}
-	u := &usage{}
-	s.used = u
+	return s.used
+}
+
+func (u *usage) take(ctx context.Context, s *subject) error {
 	name, args, err := s.filler()
 	if err != nil {
-		u.err = err
-		return u
+		return err
 	}
-	all := s.quick(longest / measured)
 	p, err := s.open(ctx, startOptions{})
 	if err != nil {
-		u.err = err
-		return u
+		return err
 	}
 	defer s.end(p)
-	if u.err = pause(ctx, settle); u.err != nil {
-		return u
-	}
-	first, err := p.look()
-	if err != nil {
-		u.err = err
-		return u
-	}
+	err = pause(ctx, settle)
+	first, bad := p.look()
 	began := time.Now()
-	if u.err = pause(ctx, atRest); u.err != nil {
-		return u
+	last, worse := first, pause(ctx, atRest)
+	if err = cmp.Or(err, bad, worse); err == nil {
+		last, err = p.look()
 	}
-	last, err := p.look()
-	u.told, u.busy, u.err = len(last.work) > 0, busy(first, last, time.Since(began)), err
-	for i := range warmUp + measured*max(len(all), 1) {
-		if i == warmUp && u.err == nil {
-			u.rest, u.err = p.look()
+	u.told, u.busy = len(last.work) > 0, busy(first, last, time.Since(began))
+	all := s.quick(longest / measured)
+	for i := 0; err == nil && u.calls < measured*max(len(all), 1) && (u.calls < measured || time.Since(began) < longest); i++ {
+		if i == warmUp {
+			u.rest, err = p.look()
 			began = time.Now()
-		}
-		if u.err != nil {
-			return u
-		}
-		if u.calls = i - warmUp; u.calls >= measured && time.Since(began) > longest {
-			break
 		}
 		if len(all) > 0 {
 			name, args = all[i%len(all)].def.Name, all[i%len(all)].args
 		}
-		_, u.err = p.link.execute(ctx, s.request(name, args))
+		if err == nil {
+			_, err = p.link.execute(ctx, s.request(name, args))
+		}
+		u.calls = max(i+1-warmUp, 0)
 	}
-	if u.err == nil {
-		u.after, u.err = p.look()
+	if err == nil {
+		u.after, err = p.look()
+		u.after.tasks = p.tasks(s.path)
 	}
-	u.after.tasks = p.tasks(s.path)
-	return u
+	return err
 }
 
 // tasks ends a program in Go by the signal upon which its runtime writes what each goroutine does, and counts them.
@@ -213,7 +206,7 @@ func resourceChecks() []Check {
 				}
 				return passed
 			}),
-		uses("resources.kept", "1,000 calls leave little memory taken, and few descriptors, processes, threads and goroutines",
+		uses("resources.kept", "1,000 calls leave no memory, descriptors, processes, threads or goroutines",
 			"forget, close and end what belongs to a call when the call ends, and wait for child processes",
 			func(u *usage, _ *subject) finding {
 				var f faults

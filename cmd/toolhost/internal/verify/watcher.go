@@ -10,59 +10,48 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// notices are what the system says of a directory: what is removed again leaves one, too.
-type notices struct {
-	*fsnotify.Watcher
-	dir, end string // what is watched; and a directory in which the last notice is made
-}
-
-// watch reads a directory, and has the system say from now on what is written there. Where it says nothing, as
-// with too many directories, only what stays is seen.
+// watch reads a directory, and has the system say from now on what is written there: what is removed again is seen,
+// too. Where the system does not, as of too many directories, only what stays is seen.
 func (s *subject) watch(dir string) tree {
 	t := treeOf(dir)
-	end, err := os.MkdirTemp(s.dir, "")
-	if err != nil {
-		return t
-	}
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
 		return t
 	}
-	t.notices = &notices{w, dir, end}
-	err = errors.Join(w.Add(end), w.Add(dir))
+	t.end, err = os.MkdirTemp(s.dir, "")
+	err = errors.Join(err, w.Add(t.end), w.Add(dir))
 	for path, mode := range t.entries {
 		if strings.HasPrefix(mode, "d") && err == nil {
 			err = w.Add(filepath.Join(dir, path))
 		}
 	}
-	if err != nil {
-		_ = w.Close()
+	if t.notices = w; err != nil {
 		t.notices = nil
+		_ = w.Close()
 	}
 	return t
 }
 
 // written ends the watch, and returns the paths that were made, written or removed since it began.
 func (t *tree) written() (paths []string) {
-	n := t.notices
-	if n == nil {
+	if t.notices == nil {
 		return nil
 	}
-	defer func() { _ = n.Close() }()
-	if os.Mkdir(filepath.Join(n.end, "end"), 0o700) != nil {
+	defer func() { _ = t.notices.Close() }()
+	if os.Mkdir(filepath.Join(t.end, "end"), 0o700) != nil {
 		return nil
 	}
 	for {
 		select {
-		case e := <-n.Events:
-			path, err := filepath.Rel(n.dir, e.Name)
+		case e := <-t.notices.Events:
+			path, err := filepath.Rel(t.dir, e.Name)
 			switch {
-			case filepath.Dir(e.Name) == n.end:
+			case filepath.Dir(e.Name) == t.end:
 				return paths
 			case err == nil && e.Op != fsnotify.Chmod && !slices.Contains(paths, path):
 				paths = append(paths, path)
 			}
-		case <-n.Errors: // there were too many
+		case <-t.notices.Errors: // there were too many
 			return paths
 		}
 	}
