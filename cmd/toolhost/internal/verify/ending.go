@@ -4,7 +4,6 @@ import (
 	"context"
 	"net"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -95,7 +94,7 @@ func outputChecks() []Check {
 			"log sizes in place of data, and less by default; switch colours off if standard error is not a terminal; "+
 				"end with a short line that says why", eachLog),
 		check("output.secrets", "definitions", []string{"calls.valid"},
-			"no value of a sensitive argument is in its log, its errors or files outside of the workspace",
+			"its log, its errors and what it leaves in TMPDIR have no sensitive argument",
 			"write which argument it was, and never its value: a host hides it everywhere else", checkSecrets),
 	}
 }
@@ -139,6 +138,9 @@ type shutdown struct {
 // shutdownTime is how long a host waits for a plugin that was asked to end.
 const shutdownTime = 2 * time.Second
 
+// endTemp ends the name of the TMPDIR of a process that is asked to end.
+const endTemp = "-end"
+
 // askToEnd starts a process without a namespace, in which all would end with it, and asks it to
 // end, once.
 func (s *subject) askToEnd(ctx context.Context) *shutdown {
@@ -147,7 +149,7 @@ func (s *subject) askToEnd(ctx context.Context) *shutdown {
 	}
 	out := &shutdown{}
 	s.ended = out
-	temp := filepath.Join(s.dir, "temp")
+	temp := s.temp + endTemp
 	if out.started = os.Mkdir(temp, 0o700); out.started != nil {
 		return out
 	}

@@ -39,7 +39,11 @@ func hostChecks() []Check {
 
 // inHost runs the plugin in a host.
 func (s *subject) inHost(ctx context.Context, box plugin.Sandbox, by *observe.Trace, use func(h *host.Host, name string) finding) (f finding) {
-	h, err := host.New(host.WithRoot(s.root), host.WithPluginEnv("TMPDIR="+s.temp), host.WithPluginCache(filepath.Join(s.dir, "cache")),
+	temp, err := os.MkdirTemp(s.dir, "") // in which nothing is of another process
+	if err != nil {
+		return skip("%v", err)
+	}
+	h, err := host.New(host.WithRoot(s.root), host.WithPluginEnv("TMPDIR="+temp), host.WithPluginCache(filepath.Join(s.dir, "cache")),
 		host.WithDefaults(func(settings *plugin.Settings) {
 			settings.StartTimeout, settings.Config, settings.Sandbox, settings.Trace = s.Timeout, s.Config, box, by
 		}))
@@ -138,7 +142,7 @@ func sandboxChecks() []Check {
 				})
 			}).unlessFound("*"),
 		check("sandbox.denied", "needs", append(declared, "host.calls"),
-			"all that it uses or tries meanwhile is what it declares",
+			"all that it uses or tries is declared",
 			"declare it, or do without it: it fails where the sandbox is enforced", checkUsed).unlessFound("*"),
 	}
 }

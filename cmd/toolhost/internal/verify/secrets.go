@@ -3,7 +3,6 @@ package verify
 import (
 	"context"
 	"encoding/json"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -40,15 +39,15 @@ func checkSecrets(ctx context.Context, s *subject) finding {
 		said["its log"] += string(p.stderr.first) + string(p.stderr.end)
 		p.stderr.mu.Unlock()
 	}
-	_ = fs.WalkDir(os.DirFS(s.dir), ".", func(path string, d fs.DirEntry, err error) error {
-		if at := filepath.Join(s.dir, path); at == s.root {
-			return fs.SkipDir // where tools may keep what they are given
-		} else if err == nil && d.Type().IsRegular() {
-			text, _ := os.ReadFile(at)
-			said["the file "+d.Name()] = string(text)
+	for _, dir := range []string{s.temp, s.temp + endTemp} { // in the workspace tools may keep what they are given
+		for path := range treeOf(dir).entries {
+			at := filepath.Join(dir, path)
+			if info, err := os.Stat(at); err == nil && info.Mode().IsRegular() && info.Size() < maxHashed {
+				text, _ := os.ReadFile(at) //nolint:gosec // of the plugin
+				said["the file "+path] = string(text)
+			}
 		}
-		return nil
-	})
+	}
 	var f faults
 	none := skip("no tool that was called has a sensitive argument that is a text")
 	for _, c := range s.calls {
