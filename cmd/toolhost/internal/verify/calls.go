@@ -1,6 +1,8 @@
 package verify
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -56,6 +58,9 @@ func (s *subject) makeCalls(ctx context.Context) {
 			}
 		}
 		for _, args := range all {
+			if given := s.given(d.GetName()) != nil; !given {
+				args = s.marked(ctx, d, input, args)
+			}
 			if input.Check(ctx, args) == nil {
 				s.calls = append(s.calls, &call{declared: d, args: args})
 			}
@@ -71,17 +76,23 @@ func (s *subject) request(name string, args []byte) *pluginv1.ExecuteRequest {
 	return &pluginv1.ExecuteRequest{Id: id, Tool: name, ArgumentsJson: args, Session: "verify"}
 }
 
+// quick returns the calls of safe tools that took less than a time, so that many can be made.
+func (s *subject) quick(limit time.Duration) (out []*call) {
+	for _, c := range s.calls {
+		if c.good && c.def.Safety == tool.Safe && len(c.args) < chunkSize && c.took < limit {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
 // filler returns a call of which many can be made: the fastest of those that were answered well or,
 // if there is none, of a tool that does not exist.
 func (s *subject) filler() (name string, args []byte, err error) {
-	var best *call
-	for _, c := range s.calls {
-		if c.good && c.def.Safety == tool.Safe && len(c.args) < chunkSize && (best == nil || c.took < best.took) {
-			best = c
-		}
-	}
+	quick := s.quick(50 * time.Millisecond)
 	switch {
-	case best != nil && best.took < 50*time.Millisecond:
+	case len(quick) > 0:
+		best := slices.MinFunc(quick, func(a, b *call) int { return cmp.Compare(a.took, b.took) })
 		return best.def.Name, best.args, nil
 	case s.outcome("calls.unknown") == Pass:
 		return noTool, nil, nil
@@ -124,10 +135,11 @@ func callChecks() []Check {
 			eachAnswer(Fail, errorFault)),
 		check("calls.empty", "rules", valid, "empty arguments mean {}", "read empty arguments_json as {}",
 			again("each tool that may be called needs arguments", tryEmpty)),
-		check("calls.invalid", "rules", valid, "arguments of the wrong types do not end it",
+		check("calls.invalid", "rules", valid, "arguments of the wrong types, and long texts, do not end it",
 			"catch the exception, and answer with the error invalid_arguments",
 			badArguments(func(d declared) [][]byte {
-				return [][]byte{spoilt(d.def.InputSchema), []byte(`{"unknown":{"a":[null]}}`)}
+				long := bytes.ReplaceAll(sample.Arguments(d.def.InputSchema, true), []byte(`:"text"`), []byte(`:"`+strings.Repeat("text ", 2000)+`"`))
+				return [][]byte{spoilt(d.def.InputSchema), long, []byte(`{"unknown":{"a":[null]}}`)}
 			})),
 		check("calls.malformed", "rules", append(valid, "calls.invalid"),
 			"arguments that are not a JSON object do not end it",
@@ -167,11 +179,11 @@ const maxHung = 3
 func checkValid(ctx context.Context, s *subject) finding {
 	s.makeCalls(ctx)
 	var f faults
-	before, changing := treeOf(s.root), false
+	before, changing := s.watch(s.root), false
 	hung := map[string]bool{}
 	seen := func() {
 		if !changing {
-			changing, s.reads = true, changed(&before, treeOf(s.root), "the safe tools were called")
+			changing, s.reads = true, changed(before, treeOf(s.root), "the safe tools were called")
 		}
 	}
 	for _, c := range s.calls {
@@ -376,7 +388,7 @@ func trySecond(ctx context.Context, s *subject, p *process, c *call) finding {
 	if err != nil {
 		return fail("%s, the second time: %v", c, err)
 	}
-	if done := changed(&before, treeOf(s.root), "the second call"); done.outcome == Fail {
+	if done := changed(before, treeOf(s.root), "the second call"); done.outcome == Fail {
 		return fail("%s: %s", c, done.why)
 	}
 	if (c.out.GetError() == nil) != (out.GetError() == nil) || c.out.GetResult().GetIsError() != out.GetResult().GetIsError() {
@@ -386,7 +398,7 @@ func trySecond(ctx context.Context, s *subject, p *process, c *call) finding {
 }
 
 func tryPreview(ctx context.Context, s *subject, p *process, c *call) finding {
-	before := treeOf(s.root)
+	before := s.watch(s.root)
 	out, err := p.link.preview(ctx, s.request(c.def.Name, c.args))
 	switch {
 	case err != nil:
@@ -394,7 +406,7 @@ func tryPreview(ctx context.Context, s *subject, p *process, c *call) finding {
 	case tool.Code(out.GetError().GetCode()) == tool.CodeNotFound:
 		return skip("it has no preview")
 	}
-	if done := changed(&before, treeOf(s.root), "the preview"); done.outcome == Fail {
+	if done := changed(before, treeOf(s.root), "the preview"); done.outcome == Fail {
 		return fail("%s: %s", c, done.why)
 	}
 	return passed

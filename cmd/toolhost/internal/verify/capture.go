@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"time"
 )
 
 // The limits of what is kept of the output of a process, in bytes.
@@ -22,6 +23,9 @@ type capture struct {
 	bytes    int64
 	longest  int // line, in bytes
 	current  int
+	last     time.Time     // when it wrote last; zero: it did not
+	dumps    bool          // what comes is Go's list of goroutines, of which only the number is kept
+	tasks    int           // in that list
 	grown    chan struct{} // replaced and closed with each read
 	finished bool
 }
@@ -46,6 +50,13 @@ func (c *capture) read(r io.Reader) {
 }
 
 func (c *capture) take(b []byte) {
+	if c.dumps {
+		c.tasks += bytes.Count(b, []byte("\ngoroutine "))
+		return
+	}
+	if len(b) > 0 {
+		c.last = time.Now()
+	}
 	c.bytes += int64(len(b))
 	c.first = append(c.first, b[:min(len(b), maxFirst-len(c.first))]...)
 	c.end = append(c.end, b...)
@@ -85,8 +96,8 @@ func (c *capture) tail() string {
 	return string(c.end)
 }
 
-// last returns the last line that is not empty.
-func (c *capture) last() string {
+// words returns the last line that is not empty.
+func (c *capture) words() string {
 	lines := strings.Split(strings.TrimSpace(c.tail()), "\n")
 	return lines[len(lines)-1]
 }

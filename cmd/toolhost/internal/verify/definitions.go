@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolhost/toolhost/internal/jsontree"
 	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/internal/suspect"
 	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
@@ -80,6 +81,8 @@ func definitionChecks() []Check {
 			func(d declared) string {
 				return only(tool.Definition{Title: d.GetTitle(), Description: d.GetDescription()})
 			}),
+		eachTool("definitions.plain", Warn, "descriptions have no hidden text, files of secrets or orders",
+			"say what the tool does: people are shown such marks by plugins show", marks),
 		eachTool("definitions.safety", Fail, "each safety level is safe, cautious, dangerous or empty",
 			"use one of them", func(d declared) string {
 				if d.unread != nil {
@@ -144,6 +147,20 @@ func eachTool(id string, as Outcome, what, do string, wrong func(declared) strin
 		}
 		return f.finding(as)
 	})
+}
+
+// marks returns the first text for models that has a mark where people are shown it.
+func marks(d declared) string {
+	texts := []string{d.GetTitle(), d.GetDescription()}
+	if input, err := jsontree.Parse(d.GetInputSchemaJson()); err == nil {
+		jsontree.Walk(input, func(o *jsontree.Object) { texts = append(texts, o.Text("description")) })
+	}
+	for _, text := range texts {
+		if shown := suspect.Mark(text, "", nil); shown != strings.TrimSpace(text) {
+			return sanitize.Quote(shown, 300)
+		}
+	}
+	return ""
 }
 
 // only returns what a host finds wrong with these fields of a definition, whatever the others are.

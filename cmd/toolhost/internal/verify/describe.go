@@ -142,19 +142,9 @@ func checkFiles(_ context.Context, s *subject) finding {
 
 func configureChecks() []Check {
 	return []Check{
-		check("configure.schema", "services", []string{"describe.answers"},
-			"the schema of its configuration is a JSON Schema of an object",
-			"correct DescribeResponse.config_schema_json, or leave it empty if nothing is configured",
-			func(_ context.Context, s *subject) finding {
-				if len(s.about.GetConfigSchemaJson()) == 0 {
-					return passed
-				}
-				_, err := schema.CompileInput(s.about.GetConfigSchemaJson())
-				return failIf(err)
-			}),
-		check("configure.fits", "services", []string{"configure.schema"},
-			"the configuration that is given, or none, fits its schema",
-			"give verify a configuration with --config, or let the schema require nothing",
+		check("configure.fits", "services", []string{"describe.answers"},
+			"the configuration that is given, or none, fits its schema, a JSON Schema of an object",
+			"give verify a configuration with --plugin-config, or correct DescribeResponse.config_schema_json: it may be empty, or require nothing",
 			func(ctx context.Context, s *subject) finding {
 				if len(s.about.GetConfigSchemaJson()) == 0 {
 					if len(s.Config) > 0 {
@@ -164,7 +154,7 @@ func configureChecks() []Check {
 				}
 				compiled, err := schema.CompileInput(s.about.GetConfigSchemaJson())
 				if err != nil {
-					return skip("%v", err)
+					return failIf(err)
 				}
 				if err := compiled.Check(ctx, s.Config); err != nil {
 					return fail("a host refuses to start it: %v", err)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"net"
 	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -80,6 +80,7 @@ func crashChecks() []Check {
 const (
 	maxLogLine = 64 << 10 // bytes
 	maxLog     = 1 << 20  // bytes of a process, during all that is tried here
+	maxWords   = 1000     // characters of its last line
 )
 
 func outputChecks() []Check {
@@ -95,65 +96,56 @@ func outputChecks() []Check {
 				}
 				return passed
 			}),
-		eachLog("output.lines", "each line of its log has at most 64 KiB", "break long lines, and log sizes in place of data",
-			func(c *capture) string {
-				if c.longest > maxLogLine {
-					return "a line of standard error is longer than 64 KiB"
-				}
-				return ""
-			}),
-		eachLog("output.plain", "its log is plain text in UTF-8", "switch colours off if standard error is not a terminal",
-			func(c *capture) string {
-				text := string(c.first)
-				if cut := len(text) - utf8.UTFMax; len(text) == maxFirst { // not in the middle of a character
-					text = strings.ToValidUTF8(text[:cut], "") + strings.ToValidUTF8(text[cut:], "")
-				}
-				switch {
-				case strings.Contains(text, "\x1b["):
-					return "there are terminal codes in standard error"
-				case !utf8.ValidString(text):
-					return "standard error is not UTF-8"
-				}
-				return ""
-			}),
-		eachLog("output.amount", "its log stays below 1 MiB while it is verified", "log less by default: a host reads it at a bounded rate",
-			func(c *capture) string {
-				if c.bytes > maxLog {
-					return "a process wrote more than 1 MiB to standard error"
-				}
-				return ""
-			}),
+		check("output.log", "handshake", after, "its log is plain UTF-8 of less than 1 MiB, in lines of at most 64 KiB",
+			"log sizes in place of data, and less by default; switch colours off if standard error is not a terminal; "+
+				"end with a short line that says why", eachLog),
+		check("output.secrets", "definitions", []string{"calls.valid"},
+			"its log, its errors and what it leaves in TMPDIR have no sensitive argument",
+			"write which argument it was, and never its value: a host hides it everywhere else", checkSecrets),
 	}
 }
 
-// eachLog is a check of the standard error of each process.
-func eachLog(id, what, do string, fault func(*capture) string) Check {
-	return check(id, "handshake", []string{"handshake.line"}, what, do, func(_ context.Context, s *subject) finding {
-		for _, p := range s.running {
-			p.stderr.mu.Lock()
-			why := fault(&p.stderr)
-			p.stderr.mu.Unlock()
-			if why != "" {
-				return warn("%s", why)
+// eachLog looks at the standard error of each process.
+func eachLog(_ context.Context, s *subject) finding {
+	var f faults
+	for _, p := range s.running {
+		c := &p.stderr
+		wordy := utf8.RuneCountInString(c.words()) > maxWords && p.hasEnded() && p.state != nil && p.state.ExitCode() > 0
+		c.mu.Lock()
+		text := string(c.first)
+		if cut := len(text) - utf8.UTFMax; len(text) == maxFirst { // not in the middle of a character
+			text = strings.ToValidUTF8(text[:cut], "") + strings.ToValidUTF8(text[cut:], "")
+		}
+		for what, found := range map[string]bool{
+			"a line of standard error is longer than 64 KiB":          c.longest > maxLogLine,
+			"there are terminal codes in standard error":              strings.Contains(text, "\x1b["),
+			"standard error is not UTF-8":                             !utf8.ValidString(text),
+			"a process wrote more than 1 MiB to standard error":       c.bytes > maxLog,
+			"its last words are a line of more than 1,000 characters": wordy,
+		} {
+			if found {
+				f.add("%s", what)
 			}
 		}
-		return passed
-	})
+		c.mu.Unlock()
+	}
+	slices.Sort(f)
+	return f.finding(Warn)
 }
 
 // shutdown is how a process ended that was asked to.
 type shutdown struct {
-	err     error // of asking
-	ended   bool  // in time
-	success bool
-	how     string
-	left    int      // processes
-	files   []string // in its TMPDIR
-	started error    // why there was no process
+	*process          // set if it ended in time
+	err      error    // of asking
+	files    []string // in its TMPDIR
+	started  error    // why there was no process
 }
 
 // shutdownTime is how long a host waits for a plugin that was asked to end.
 const shutdownTime = 2 * time.Second
+
+// endTemp ends the name of the TMPDIR of a process that is asked to end.
+const endTemp = "-end"
 
 // askToEnd starts a process without a namespace, in which all would end with it, and asks it to
 // end, once.
@@ -163,7 +155,7 @@ func (s *subject) askToEnd(ctx context.Context) *shutdown {
 	}
 	out := &shutdown{}
 	s.ended = out
-	temp := filepath.Join(s.dir, "temp")
+	temp := s.temp + endTemp
 	if out.started = os.Mkdir(temp, 0o700); out.started != nil {
 		return out
 	}
@@ -181,8 +173,8 @@ func (s *subject) askToEnd(ctx context.Context) *shutdown {
 	call, cancel := context.WithTimeout(ctx, shutdownTime)
 	defer cancel()
 	out.err = wire.Shutdown(call, p.link.conn)
-	if out.ended = p.waitEnd(shutdownTime); out.ended {
-		out.success, out.how, out.left = p.state != nil && p.state.Success(), p.ending(), p.left
+	if p.waitEnd(shutdownTime) {
+		out.process = p
 		for path := range treeOf(temp).entries {
 			out.files = append(out.files, path)
 		}
@@ -215,33 +207,24 @@ func shutdownChecks() []Check {
 				switch code := status.Code(out.err); {
 				case code == codes.Unimplemented:
 					return skip("Shutdown is not served")
-				case !out.ended:
+				case out.process == nil:
 					return fail("it still runs %v after Shutdown was called", shutdownTime)
 				}
 				return passed
 			}),
-		ends("shutdown.status", "it ends with status 0 after Shutdown", "exit with 0: another status counts as a crash", []string{"shutdown.ends"},
+		ends("shutdown.clean", "it ends with status 0 after Shutdown, and leaves no processes or files in TMPDIR",
+			"exit with 0: another status counts as a crash; end what it has started, as without a PID namespace that lives on; "+
+				"remove temporary files, at the latest in Shutdown", []string{"shutdown.ends"},
 			func(out *shutdown) finding {
-				if !out.success {
-					return warn("%s", out.how)
-				}
-				return passed
-			}),
-		ends("shutdown.processes", "no process of it is left when it has ended",
-			"end what it has started before it ends: without a PID namespace they live on", []string{"shutdown.ends"},
-			func(out *shutdown) finding {
-				if out.left > 0 {
+				switch {
+				case out.left > 0:
 					return fail("%d processes that it started are left", out.left)
-				}
-				return passed
-			}),
-		ends("shutdown.files", "nothing is left in TMPDIR when it has ended", "remove temporary files, at the latest in Shutdown",
-			[]string{"shutdown.ends"},
-			func(out *shutdown) finding {
-				if len(out.files) > 0 {
+				case out.state == nil || !out.state.Success():
+					return warn("%s", out.ending())
+				case len(out.files) > 0:
 					return warn("in TMPDIR is left: %s", named(sorted(out.files)))
 				}
 				return passed
-			}),
+			}).unlessFound("resources.kept"),
 	}
 }

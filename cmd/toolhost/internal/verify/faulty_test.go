@@ -133,7 +133,7 @@ var faults = map[string]misfit{
 		}}
 	}},
 	"lost": {"describe.files", func() *honest { return &honest{about: func(a *about) { a.Files = []string{"tools.json"} }} }},
-	"misconfigured": {"configure.schema", func() *honest {
+	"misconfigured": {"configure.fits", func() *honest {
 		return &honest{about: func(a *about) { a.ConfigSchemaJson = []byte(`{"type":"array"}`) }}
 	}},
 	"demanding": {"configure.accepts", func() *honest {
@@ -283,19 +283,19 @@ var faults = map[string]misfit{
 			return nil
 		}}
 	}},
-	"open": {"resources.descriptors", answers(func(_ context.Context, in *request) (*response, error) {
+	"open": {"resources.kept", answers(func(_ context.Context, in *request) (*response, error) {
 		f, _ := os.Open(os.DevNull)
 		held = append(held, f)
 		return answer(in), nil
 	})},
 	"clinging": {"shutdown.ends", func() *honest { return &honest{stopped: func() {}} }},
-	"crashing": {"shutdown.status", func() *honest { return &honest{stopped: func() { os.Exit(5) }} }},
-	"parent": {"shutdown.processes", func() *honest {
+	"crashing": {"shutdown.clean", func() *honest { return &honest{stopped: func() { os.Exit(5) }} }},
+	"parent": {"shutdown.clean", func() *honest {
 		return &honest{about: func(a *about) { a.Needs = &pluginv1.Needs{Exec: []string{"sleep"}} }, configure: func(*pluginv1.ConfigureRequest) error {
 			return exec.Command("sleep", "600").Start() //nolint:noctx // it is left on purpose
 		}}
 	}},
-	"littering": {"shutdown.files", func() *honest {
+	"littering": {"shutdown.clean", func() *honest {
 		return &honest{configure: func(*pluginv1.ConfigureRequest) error {
 			return os.WriteFile(filepath.Join(os.TempDir(), "left"), nil, 0o600)
 		}}
@@ -304,7 +304,7 @@ var faults = map[string]misfit{
 		fmt.Println("called", in.GetTool())
 		return answer(in), nil
 	})},
-	"coloured": {"output.plain", answers(func(_ context.Context, in *request) (*response, error) {
+	"coloured": {"output.log", answers(func(_ context.Context, in *request) (*response, error) {
 		fmt.Fprintln(os.Stderr, "\x1b[32mcalled\x1b[0m", in.GetTool())
 		return answer(in), nil
 	})},
@@ -329,6 +329,7 @@ var faults = map[string]misfit{
 var shownBy = map[string]string{
 	"output.stdout": "calls.valid", "output.plain": "calls.valid", "stream.frames": "stream.results",
 	"cancel.result": "calls.first", "concurrency.calls": "calls.valid", "cancel.call": "calls.valid",
+	"output.log": "calls.valid", "resources.kept": "calls.valid",
 }
 
 // held keeps files open.

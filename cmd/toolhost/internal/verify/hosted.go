@@ -13,6 +13,8 @@ import (
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/egress"
+	"github.com/toolhost/toolhost/internal/need"
+	"github.com/toolhost/toolhost/internal/observe"
 	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/internal/wire"
@@ -25,30 +27,39 @@ func hostChecks() []Check {
 		check("host.loads", "handshake", []string{"configure.accepts"},
 			"the host loads it with all its tools", "do what the host's error says",
 			func(ctx context.Context, s *subject) finding {
-				return s.inHost(ctx, plugin.Sandbox{Level: plugin.NoSandbox}, func(*host.Host, string) finding { return passed })
+				return s.inHost(ctx, plugin.Sandbox{Level: plugin.NoSandbox}, nil, func(*host.Host, string) finding { return passed })
 			}).unlessFound("*"),
 		check("host.calls", "rules", []string{"host.loads", "calls.valid"},
 			"calls end in the host as they did without it", "do what the host's error says",
 			func(ctx context.Context, s *subject) finding {
-				return s.inHost(ctx, plugin.Sandbox{Level: plugin.NoSandbox}, func(h *host.Host, _ string) finding { return s.compare(ctx, h) })
+				return s.inHost(ctx, plugin.Sandbox{Level: plugin.NoSandbox}, nil, func(h *host.Host, _ string) finding { return s.compare(ctx, h) })
 			}).unlessFound("*"),
 	}
 }
 
-// inHost uses the host that has the plugin in a sandbox, which ends with all checks: it sweeps when it is closed.
-func (s *subject) inHost(ctx context.Context, box plugin.Sandbox, use func(h *host.Host, name string) finding) (f finding) {
+// inHost uses the host that has the plugin in a sandbox, which ends with all checks: it sweeps when it is closed. One that
+// is traced is not shared.
+func (s *subject) inHost(ctx context.Context, box plugin.Sandbox, by *observe.Trace, use func(h *host.Host, name string) finding) (f finding) {
 	name := pluginrun.NameOf(filepath.Base(s.path))
-	if h := s.hosts[box.Level]; h != nil {
+	if h := s.hosts[box.Level]; h != nil && by == nil {
 		return use(h, name)
 	}
-	h, err := host.New(host.WithRoot(s.root), host.WithPluginEnv("TMPDIR="+s.temp), host.WithPluginCache(filepath.Join(s.dir, "cache")),
+	temp, err := os.MkdirTemp(s.dir, "") // in which nothing is of another process
+	if err != nil {
+		return skip("%v", err)
+	}
+	h, err := host.New(host.WithRoot(s.root), host.WithPluginEnv("TMPDIR="+temp), host.WithPluginCache(filepath.Join(s.dir, "cache")),
 		host.WithDefaults(func(settings *plugin.Settings) {
-			settings.StartTimeout, settings.Config, settings.Sandbox = s.Timeout, s.Config, box
+			settings.StartTimeout, settings.Config, settings.Sandbox, settings.Trace = s.Timeout, s.Config, box, by
 		}))
 	if err != nil {
 		return skip("%v", err)
 	}
-	s.hosts[box.Level] = h
+	if by == nil {
+		s.hosts[box.Level] = h
+	} else {
+		defer func() { _ = h.Close(context.WithoutCancel(ctx)) }()
+	}
 	n, err := h.Load(ctx, s.path)
 	switch {
 	case err != nil:
@@ -110,8 +121,8 @@ func needsChecks() []Check {
 				}
 				return passed
 			}),
-		check("needs.portable", "needs", []string{"needs.valid"}, "its needs do not name paths of one machine",
-			"use workspace, cache, ~/ and names of programs: a lock pins the needs for other machines, too",
+		check("needs.portable", "needs", []string{"needs.valid"}, "its needs are not any, nor paths of one machine",
+			"use workspace, cache, ~/ and names of hosts and programs: a lock pins the needs for other machines, too",
 			checkPortable),
 	}
 }
@@ -121,7 +132,7 @@ func sandboxChecks() []Check {
 	return []Check{
 		check("sandbox.starts", "needs", append(declared, "host.loads"),
 			"it starts with nothing but what it declares",
-			"declare what the start needs; toolhost plugins trace prints it",
+			"declare what the start needs; toolhost plugins trace prints it; name the modules of a script in DescribeResponse.files",
 			func(ctx context.Context, s *subject) finding {
 				return s.confined(ctx, func(*host.Host, string) finding { return passed })
 			}).unlessFound("*"),
@@ -138,11 +149,33 @@ func sandboxChecks() []Check {
 					return f
 				})
 			}).unlessFound("*"),
-		check("sandbox.denied", "needs", append(declared, "sandbox.calls"),
-			"nothing that it tries meanwhile is refused by the sandbox",
-			"declare it, or do without it: it fails where the sandbox is enforced",
-			func(_ context.Context, s *subject) finding { return s.denied.finding(Warn) }).unlessFound("*"),
+		check("sandbox.denied", "needs", append(declared, "host.calls"),
+			"all that it uses or tries is declared",
+			"declare it, or do without it: it fails where the sandbox is enforced", checkUsed).unlessFound("*"),
 	}
+}
+
+// checkUsed runs the plugin without a sandbox, and has the system say what it uses, also if it can do without.
+func checkUsed(ctx context.Context, s *subject) finding {
+	declared, err := s.declaredNeeds()
+	switch {
+	case err != nil || len(s.denied) > 0:
+		return s.denied.finding(Warn)
+	case declared == nil:
+		return skip("it does not declare what it needs")
+	}
+	trace := observe.New()
+	if f := s.inHost(ctx, plugin.Sandbox{}, trace, func(h *host.Host, _ string) finding { return s.compare(ctx, h) }); f.outcome != Pass {
+		return skip("what it uses cannot be seen here: %s", f.why)
+	}
+	used, _ := trace.Proposal()
+	var f faults
+	for _, c := range need.Changes(used, declared).Larger() {
+		if c.Line == "write" || c.Line == "net" || c.Line == "exec" { // what is read may be its own modules
+			f.add("it uses %s: %s", c.Line, sanitize.Line(c.Is, 200))
+		}
+	}
+	return f.finding(Warn)
 }
 
 // declaredNeeds reads the plugin's needs as a host does.
@@ -163,7 +196,7 @@ func (s *subject) confined(ctx context.Context, use func(*host.Host, string) fin
 	if s.about.GetNeeds() == nil {
 		return skip("it does not declare what it needs, so that nothing is refused to it")
 	}
-	return s.inHost(ctx, plugin.Sandbox{Level: plugin.BestEffort}, func(h *host.Host, name string) finding {
+	return s.inHost(ctx, plugin.Sandbox{Level: plugin.BestEffort}, nil, func(h *host.Host, name string) finding {
 		f := use(h, name)
 		status, _ := h.Sandbox(name)
 		if open := status.Open(); f.outcome == Pass && len(open) > 0 {
@@ -177,6 +210,11 @@ func checkPortable(_ context.Context, s *subject) finding {
 	n := s.about.GetNeeds()
 	home, _ := os.UserHomeDir() // none: nothing lies in it
 	var f faults
+	for i, list := range [][]string{n.GetWrite(), n.GetNet(), n.GetExec()} {
+		if slices.Contains(list, tool.Any) {
+			f.add("%s is any", []string{"write", "net", "exec"}[i])
+		}
+	}
 	for _, entry := range slices.Concat(n.GetRead(), n.GetWrite(), n.GetExec()) {
 		for _, local := range []string{home, filepath.Dir(s.path), "/home", "/Users", "/tmp", "/var/tmp"} {
 			if local != "" && local != "/" && strings.HasPrefix(entry+"/", local+"/") {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"sync"
 	"time"
 
@@ -104,6 +105,9 @@ func unary[I, O any](ctx context.Context, l *link, rpc string, call func(context
 	return out, l.explain(ctx, rpc, err)
 }
 
+// notUTF8 is what gRPC does not carry.
+const notUTF8 = "a text that is not UTF-8"
+
 // explain says what an error of gRPC means for a plugin. It keeps the status.
 func (l *link) explain(ctx context.Context, rpc string, err error) error {
 	if err == nil {
@@ -115,6 +119,9 @@ func (l *link) explain(ctx context.Context, rpc string, err error) error {
 		return &rpcError{code, fmt.Sprintf("%s is not answered: %s", rpc, l.proc.ending())}
 	case code == codes.DeadlineExceeded && ctx.Err() != nil:
 		return &rpcError{code, fmt.Sprintf("%s is not answered within %v", rpc, l.limit)}
+	}
+	if strings.Contains(err.Error(), "invalid UTF-8") { // as protobuf says
+		return &rpcError{code, rpc + " is answered with " + notUTF8}
 	}
 	return &rpcError{code, fmt.Sprintf("%s is answered by the gRPC status %s: %s", rpc, code, sanitize.Line(status.Convert(err).Message(), 300))}
 }

@@ -84,7 +84,13 @@ func (s *subject) start(o startOptions) (*process, error) {
 	if p.group.Mark != "" {
 		cmd.Env = append(cmd.Env, p.group.Mark)
 	}
-	if !o.byHand {
+	if o.byHand {
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _, _ = io.WriteString(in, mcpHello) }() // and its input goes on
+	} else {
 		versions := cmp.Or(o.versions, strconv.Itoa(wire.ProtocolVersion))
 		cmd.Env = append(cmd.Env, wire.CookieKey+"="+wire.CookieValue, "PLUGIN_PROTOCOL_VERSIONS="+versions, "PLUGIN_UNIX_SOCKET_DIR="+dir)
 	}
@@ -107,6 +113,10 @@ func (s *subject) start(o startOptions) (*process, error) {
 	s.running = append(s.running, p)
 	return p, nil
 }
+
+// mcpHello is how an MCP client begins.
+const mcpHello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},` +
+	`"clientInfo":{"name":"toolhost","version":"0"}}}` + "\n"
 
 // fork starts the command. A Linux parent-death signal is sent when the thread that forked ends,
 // so that one belongs to the process as long as it lives.
@@ -210,7 +220,7 @@ func (p *process) ending() string {
 			how = "it was killed by " + signal
 		}
 	}
-	if last := p.stderr.last(); last != "" {
+	if last := p.stderr.words(); last != "" {
 		how += ", and its last words were " + sanitize.Quote(last, 200)
 	}
 	return how

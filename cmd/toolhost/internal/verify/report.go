@@ -4,6 +4,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/toolhost/toolhost/internal/sanitize"
@@ -40,7 +41,7 @@ type Report struct {
 	Warned  int      `json:"warned"`
 	Skipped int      `json:"skipped"`
 	Checks  []Result `json:"checks"`
-	// Stderr is the end of what the plugin wrote to standard error, if something was found.
+	// Stderr is the end of what the plugin wrote to standard error when a check failed first.
 	Stderr string        `json:"stderr,omitempty"`
 	Took   tool.Duration `json:"took"`
 }
@@ -64,6 +65,9 @@ func (r *Report) add(c Check, f finding, took time.Duration) Result {
 	}
 	if res.Found() {
 		res.Do, res.See = c.Do, protocolPage+"#"+c.See
+		if strings.Contains(f.why, notUTF8) {
+			res.Do = "make each text UTF-8, also what a message quotes, and send other bytes as a resource"
+		}
 	}
 	r.Checks = append(r.Checks, res)
 	return res

@@ -35,7 +35,7 @@ func startChecks() []Check {
 				return passed
 			}),
 		check("start.by_hand", "start", []string{"handshake.line"},
-			"started by hand, it says that it is a plugin and ends",
+			"started by hand, it says that it is a plugin and ends, or is an MCP server",
 			"look at TOOLHOST_PLUGIN first; without it print a sentence to standard error and exit with a status that is not 0",
 			checkByHand),
 		check("start.newer", "start", []string{"start.twice"},
@@ -87,12 +87,13 @@ func checkAway(ctx context.Context, s *subject) finding {
 	if err := os.Mkdir(root, 0o700); err != nil {
 		return skip("%v", err)
 	}
+	before := s.watch(root)
 	p, err := s.open(ctx, startOptions{root: root, zone: otherDate()})
 	if err != nil {
 		return fail("in %q: %v", root, err)
 	}
 	defer s.end(p)
-	s.away, s.clean = p.about, changed(nil, treeOf(root), "it has started")
+	s.away, s.clean = p.about, changed(before, treeOf(root), "it has started")
 	return passed
 }
 
@@ -129,13 +130,27 @@ func checkRepeats(ctx context.Context, s *subject) finding {
 	return fail("%s: %s", when, differs.why)
 }
 
-func checkByHand(_ context.Context, s *subject) finding {
+func checkByHand(ctx context.Context, s *subject) finding {
 	p, err := s.start(startOptions{byHand: true})
 	if err != nil {
 		return failIf(err)
 	}
-	defer s.end(p)
-	if !p.waitEnd(s.Timeout) {
+	defer func() {
+		s.end(p)
+		p.stderr.last = time.Time{} // what it says has nothing to do with what fails later
+	}()
+	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
+	defer cancel()
+	for waiting := true; waiting; {
+		first, more := p.stdout.look()
+		if bytes.Contains(first, []byte(`"jsonrpc"`)) {
+			return passed
+		}
+		waiting = more != nil && p.await(ctx, more) == nil
+	}
+	select {
+	case <-p.exited:
+	case <-ctx.Done():
 		return fail("it still runs after %v", s.Timeout)
 	}
 	said := p.stdout.tail() + p.stderr.tail()

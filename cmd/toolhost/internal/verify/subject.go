@@ -2,6 +2,7 @@ package verify
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,6 +40,7 @@ type subject struct {
 	about   *pluginv1.DescribeResponse
 	tools   []declared
 	calls   []*call
+	mark    string                             // the value of sensitive arguments
 	sent    atomic.Int64                       // calls
 	denied  faults                             // by the sandbox
 	reads   finding                            // whether safe tools only read
@@ -50,7 +52,6 @@ type subject struct {
 	used    *usage                             // what a process uses; nil: not measured
 	ended   *shutdown                          // how a process ended that was asked to; nil: none was
 	hosts   map[plugin.SandboxLevel]*host.Host // by the level of the plugin's sandbox
-	stderr  string                             // the end of it, of the first run that has written some
 }
 
 // textFile is a file of a new workspace: a text that is made from a schema is "text", and so leads
@@ -69,7 +70,10 @@ func newSubject(o Options, chosen map[string]bool) (*subject, error) {
 		return nil, tool.Errorf(tool.CodeNotFound, "there is no file %s", o.File).
 			Because(err).Try("name the executable of the plugin")
 	}
-	s := &subject{Options: o, path: path, found: map[string]*verdict{}, slots: make(chan struct{}, maxTogether), hosts: map[plugin.SandboxLevel]*host.Host{}}
+	s := &subject{
+		Options: o, path: path, mark: "mark" + rand.Text(), found: map[string]*verdict{}, slots: make(chan struct{}, maxTogether),
+		hosts: map[plugin.SandboxLevel]*host.Host{},
+	}
 	for id := range needs(chosen) {
 		s.found[id] = &verdict{done: make(chan struct{})}
 	}
@@ -203,14 +207,21 @@ func (s *subject) live(ctx context.Context) (*process, error) {
 	return s.main, nil
 }
 
-// end ends a process, and keeps what it has written.
-func (s *subject) end(p *process) {
-	p.end()
+// end ends a process.
+func (*subject) end(p *process) { p.end() }
+
+// lastWords returns the end of what the process wrote that did so last, if that was not before.
+func (s *subject) lastWords(since time.Time) (words string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.stderr == "" {
-		s.stderr = p.stderr.tail()
+	for _, p := range s.running {
+		p.stderr.mu.Lock()
+		if p.stderr.last.After(since) {
+			words, since = string(p.stderr.end), p.stderr.last
+		}
+		p.stderr.mu.Unlock()
 	}
+	return words
 }
 
 var errNoTool = errors.New("no tool may be called, and one that does not exist is not refused")

@@ -4,17 +4,21 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/fsnotify/fsnotify"
 )
 
 // tree is what a directory contains: by the path from there, what would show a change.
 type tree struct {
 	entries map[string]string
 	whole   bool // it was not too large
+
+	dir, end string            // itself, and a directory in which the last notice is made
+	notices  *fsnotify.Watcher // of what is written in it meanwhile; nil: there are none
 }
 
 // The limits of a tree.
@@ -27,13 +31,8 @@ var errTooLarge = errors.New("too many files")
 
 // treeOf reads a directory. Links are not followed.
 func treeOf(dir string) tree {
-	t := tree{entries: map[string]string{}}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return t
-	}
-	defer func() { _ = root.Close() }()
-	err = fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
+	t := tree{dir: dir, entries: map[string]string{}}
+	err := fs.WalkDir(os.DirFS(dir), ".", func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case path == ".":
 			return err
@@ -43,47 +42,37 @@ func treeOf(dir string) tree {
 			t.entries[path] = err.Error()
 			return nil //nolint:nilerr // it is compared
 		}
-		t.entries[path] = fingerprint(root, path, d)
+		t.entries[path] = fingerprint(filepath.Join(dir, path), d)
 		return nil
 	})
 	t.whole = err == nil
 	return t
 }
 
-func fingerprint(root *os.Root, path string, d fs.DirEntry) string {
+func fingerprint(path string, d fs.DirEntry) string {
 	info, err := d.Info()
 	if err != nil {
 		return err.Error()
 	}
-	if d.IsDir() {
-		return info.Mode().String()
+	shown := fmt.Sprint(info.Mode(), " ")
+	switch {
+	case d.IsDir():
+		return shown
+	case !info.Mode().IsRegular() || info.Size() > maxHashed:
+		return shown + fmt.Sprint(info.Size(), info.ModTime())
 	}
-	shown := fmt.Sprint(info.Mode(), info.Size())
-	if !info.Mode().IsRegular() || info.Size() > maxHashed {
-		return shown + info.ModTime().String()
-	}
-	f, err := root.Open(path)
-	if err != nil {
-		return shown + info.ModTime().String()
-	}
-	defer func() { _ = f.Close() }()
-	sum := sha256.New()
-	_, err = io.Copy(sum, io.LimitReader(f, maxHashed))
-	return fmt.Sprintf("%s %x %v", shown, sum.Sum(nil), err)
+	text, err := os.ReadFile(path) //nolint:gosec // of the workspace
+	return shown + fmt.Sprintf("%x %v", sha256.Sum256(text), err)
 }
 
-// changes returns the paths that differ between two trees, sorted; before is nil for an empty one.
-func changes(before *tree, after tree) (paths []string) {
-	had := map[string]string{}
-	if before != nil {
-		had = before.entries
-	}
+// changes returns the paths that differ between two trees, sorted.
+func changes(before, after tree) (paths []string) {
 	for path, now := range after.entries {
-		if had[path] != now {
+		if before.entries[path] != now {
 			paths = append(paths, filepath.ToSlash(path))
 		}
 	}
-	for path := range had {
+	for path := range before.entries {
 		if _, there := after.entries[path]; !there {
 			paths = append(paths, filepath.ToSlash(path))
 		}
@@ -93,12 +82,15 @@ func changes(before *tree, after tree) (paths []string) {
 }
 
 // changed is the finding about a directory that should be as it was.
-func changed(before *tree, after tree, when string) finding {
-	if !after.whole || before != nil && !before.whole {
+func changed(before, after tree, when string) finding {
+	written, left := before.written(), changes(before, after)
+	switch {
+	case !after.whole || !before.whole:
 		return skip("the workspace has more than %d files", maxEntries)
-	}
-	if paths := changes(before, after); len(paths) > 0 {
-		return fail("since %s, this has changed in the workspace: %s", when, named(paths))
+	case len(left) > 0:
+		return fail("since %s, this has changed in the workspace: %s", when, named(left))
+	case len(written) > 0:
+		return fail("since %s, this was written in the workspace, though it is as before now: %s", when, named(written))
 	}
 	return passed
 }

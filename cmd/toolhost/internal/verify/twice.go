@@ -68,7 +68,7 @@ func checkSessions(ctx context.Context, s *subject, p *process) finding {
 	free := false
 	one, two := newMark(), newMark()
 	for _, mark := range []string{one, two} {
-		for _, c := range s.quick() {
+		for _, c := range s.brief() {
 			free = free || strings.Contains(string(withMark(ctx, c, mark)), mark)
 			if leak, err := s.shows(ctx, p, c, mark, one); err != nil {
 				return failIf(err)
@@ -83,8 +83,8 @@ func checkSessions(ctx context.Context, s *subject, p *process) finding {
 	return f.finding(Fail)
 }
 
-// quick returns those of the repeated calls that are made often.
-func (s *subject) quick() []*call {
+// brief returns those of the repeated calls that are made often.
+func (s *subject) brief() []*call {
 	return slices.DeleteFunc(s.repeated(), func(c *call) bool { return c.took > repeatTime && !s.Long })
 }
 
@@ -95,7 +95,7 @@ func checkMixed(ctx context.Context, s *subject, p *process) finding {
 	for i := range marks {
 		marks[i] = newMark()
 	}
-	for _, c := range s.quick() {
+	for _, c := range s.brief() {
 		var all errgroup.Group
 		for _, mark := range marks {
 			all.Go(func() error {

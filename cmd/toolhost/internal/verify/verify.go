@@ -64,17 +64,25 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	began := time.Now()
 	report := &Report{File: s.path, Called: []string{}, Checks: []Result{}}
 	left := slices.DeleteFunc(Checks(), func(c Check) bool { return s.found[c.ID] == nil })
+	group, since := "", began // the checks of a group may share what one of them has done
 	for len(left) > 0 {
 		n := 1
 		for matches(apart, left[0].ID) && n < len(left) && matches(apart, left[n].ID) {
 			n++
+		}
+		if g := left[0].Group(); g != group {
+			group, since = g, time.Now()
 		}
 		s.together(ctx, left[:n])
 		if err := context.Cause(ctx); err != nil {
 			return nil, err
 		}
 		for _, c := range left[:n] {
-			if v := s.found[c.ID]; chosen[c.ID] || v.outcome == Fail {
+			v := s.found[c.ID]
+			if v.outcome == Fail && report.Failed == 0 {
+				report.Stderr = s.lastWords(since)
+			}
+			if chosen[c.ID] || v.outcome == Fail {
 				if res := report.add(c, v.finding, v.took); o.Each != nil {
 					o.Each(res)
 				}
@@ -201,8 +209,5 @@ func (s *subject) describe(r *Report) {
 		if c.tried && !slices.Contains(r.Called, c.def.Name) {
 			r.Called = append(r.Called, c.def.Name)
 		}
-	}
-	if r.Failed > 0 {
-		r.Stderr = s.stderr
 	}
 }

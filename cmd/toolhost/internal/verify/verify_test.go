@@ -20,6 +20,7 @@ func TestMain(m *testing.M) {
 	for name, behave := range hostile {
 		modes[plugintest.Mode(name)] = behave
 	}
+	maps.Copy(modes, modesOf(watchFaults))
 	for name, f := range faults {
 		modes[plugintest.Mode(name)] = func() { f.plugin().serve() }
 	}
