@@ -28,6 +28,7 @@ type moment struct {
 	processes   int
 	tasks       int                          // goroutines; 0: they are not seen
 	work        map[int]procfs.ProcSchedstat // of each thread, by its number
+	ready       map[int]bool                 // which of them run, or could
 }
 
 // The measurement: calls before it, so that what is made once is made, calls, and how long the
@@ -53,10 +54,12 @@ func (p *process) look() (u moment, err error) {
 	u.threads, u.memory = stat.NumThreads, int64(stat.ResidentMemory())
 	u.processes, _ = p.group.Usage()
 	threads, _ := procfs.AllThreads(p.pid) // one may end meanwhile, and not every system tells
-	u.work = map[int]procfs.ProcSchedstat{}
+	u.work, u.ready = map[int]procfs.ProcSchedstat{}, map[int]bool{}
 	for _, thread := range threads {
 		if work, err := thread.Schedstat(); err == nil {
 			u.work[thread.PID] = work
+			stat, err := thread.Stat()
+			u.ready[thread.PID] = err == nil && stat.State == "R"
 		}
 	}
 	u.descriptors, err = of.FileDescriptorsLen()
@@ -72,6 +75,10 @@ func busy(first, last moment, between time.Duration) int {
 		before := first.work[id]
 		ran := float64(now.RunningNanoseconds - before.RunningNanoseconds)
 		waited := float64(now.WaitingNanoseconds - before.WaitingNanoseconds)
+		if ran+waited == 0 && first.ready[id] && last.ready[id] { // its turn has not come yet
+			ran = 1
+			waited = float64(between)
+		}
 		percent += 100 * ran / max(float64(between)-waited, ran, 1)
 	}
 	return int(percent)
