@@ -1,6 +1,6 @@
 // Package languages begins a plugin in each language as an author does, with toolhost dev new,
 // builds and tests it, and has a host run it. The projects in Python and Node are the ones in
-// examples/plugins: they are written from docs/plugin-protocol.md and plugin.proto alone.
+// examples/plugins.
 package languages
 
 import (
@@ -133,8 +133,8 @@ func newProject(t *testing.T, language, name string) string {
 	return filepath.Join(cmd.Dir, name)
 }
 
-// run runs make in the project, with the command under test.
-func (p project) run(t *testing.T, targets ...string) (output string) {
+// run runs make in the project, with the command under test, and returns what it prints.
+func (p project) run(t *testing.T, targets ...string) string {
 	t.Helper()
 	path := command(t)
 	args := append([]string{"TOOLHOST=" + path}, p.make...)
