@@ -1,8 +1,8 @@
 """What a plugin of toolhost is made with: tools from functions, and the protocol that serves them.
 
-A function with async runs in the event loop, where nothing may block; any other runs in a thread, which cannot be
-interrupted. The file is yours: toolhost dev new writes it, and a newer one can replace it. It needs Python 3.11,
-grpcio, protobuf, and plugin_pb2, which protoc makes of plugin.proto. docs/plugin-protocol.md says what it speaks."""
+A function with async runs in the event loop, where nothing may block; any other runs in a thread, which is not
+interrupted: it looks at Call.over. The file is yours: toolhost dev new writes it, and a newer one can replace it. It
+needs Python 3.11, grpcio, protobuf, and plugin_pb2, which protoc makes of plugin.proto."""
 from __future__ import annotations
 import asyncio, contextlib, dataclasses, functools, inspect, itertools, json, operator, os, pathlib, signal, socket
 import struct, sys, threading, traceback, types, typing
@@ -319,7 +319,7 @@ def _decode(hint: Any, value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} is not {hint}")
 
 class _Stream:
-    """The stream of the host's calls, in frames, see Stream in the protocol."""
+    """The stream of the host's calls, in frames: see Stream in docs/plugin-protocol.md."""
     def __init__(self, plugin: Plugin, reader: asyncio.StreamReader, send: Callable[[bytes], Any]) -> None:
         self.plugin, self.reader, self.send = plugin, reader, send
         self.out, self.changed = bytearray(), asyncio.Event()

@@ -22,7 +22,7 @@ import (
 func TestPythonLibrary(t *testing.T) {
 	t.Parallel()
 	p := built(t, "python", "ten", "testdata/python/plugin.py")
-	python := func(dir string, env string, args ...string) {
+	python := func(dir, env string, args ...string) {
 		cmd := exec.CommandContext(t.Context(), args[0], args[1:]...) //nolint:gosec // of this test
 		cmd.Dir, cmd.Env = dir, append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", env)
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -44,11 +44,13 @@ func TestPythonLibrary(t *testing.T) {
 func TestPython(t *testing.T) {
 	t.Parallel()
 	plugins := filepath.Join(built(t, "python", "ten", "testdata/python/plugin.py").dir, "bin")
-	var log logbook
-	opts := []host.Option{host.WithLogger(hclog.New(&hclog.LoggerOptions{Output: &log, Level: hclog.Debug}))}
 	for _, carrier := range []plugin.Carrier{plugin.Stream, plugin.Socket} {
 		t.Run(string(carrier), func(t *testing.T) {
-			h := open(t, plugins, t.TempDir(), append(opts, host.WithPluginSettings(func(_ string, s *plugin.Settings) { s.Carrier = carrier }))...)
+			t.Parallel()
+			var log logbook
+			t.Cleanup(func() { log.awaits(t, "ended well") }) // after the host was closed
+			h := open(t, plugins, t.TempDir(), host.WithLogger(hclog.New(&hclog.LoggerOptions{Output: &log, Level: hclog.Debug})),
+				host.WithPluginSettings(func(_ string, s *plugin.Settings) { s.Carrier = carrier }))
 			s := h.Session(host.WithResultLimit(0))
 			var shown string
 			_, res, err := s.CallWith(t.Context(), tool.Call{Name: "story", Arguments: []byte(`{"pieces":500}`)}, host.CallOptions{
@@ -92,8 +94,8 @@ func TestPython(t *testing.T) {
 			}
 		})
 	}
-	log.awaits(t, "ended well")
 	t.Run("refused", func(t *testing.T) {
+		t.Parallel()
 		h := require.Must(host.New(host.WithPluginSettings(func(_ string, s *plugin.Settings) { s.Config = []byte(`{"region":"moon"}`) })))(t)
 		defer func() { _ = h.Close(context.Background()) }()
 		if _, err := h.Load(t.Context(), plugins); err == nil || !strings.Contains(err.Error(), "there is nothing on the moon") {
