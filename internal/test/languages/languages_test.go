@@ -43,7 +43,7 @@ type language struct {
 var languages = map[string]language{
 	"go":     {needs: func() string { return needsPrograms("make") }},
 	"python": {example: "plugin.py", needs: needsPython},
-	"node":   {example: "plugin.mjs", needs: func() string { return needsPrograms("make", "node") }, prepare: prepareNode},
+	"node":   {example: "plugin.mjs", needs: needsNode, prepare: prepareNode},
 }
 
 // command is the path of the command.
@@ -54,6 +54,13 @@ func command(t *testing.T) string {
 
 func prepareNode(dir string) ([]string, error) {
 	return []string{"-o", "node_modules"}, os.Symlink(os.Getenv(modulesVariable), filepath.Join(dir, "node_modules"))
+}
+
+func needsNode() string {
+	if os.Getenv(modulesVariable) == "" {
+		return "npm's packages: run make languages"
+	}
+	return needsPrograms("make", "node")
 }
 
 func needsPython() string {
@@ -90,20 +97,26 @@ func inEach(t *testing.T, test func(t *testing.T, language string, p project)) {
 			if missing := l.needs(); missing != "" {
 				t.Skip("needs " + missing)
 			}
-			p := project{dir: newProject(t, language)}
-			if l.prepare != nil {
-				var err error
-				if p.make, err = l.prepare(p.dir); err != nil {
-					t.Fatal(err)
-				}
-			}
-			test(t, language, p)
+			test(t, language, prepared(t, language, name))
 		})
 	}
 }
 
+// prepared writes a project that needs no network to build.
+func prepared(t *testing.T, language, name string) project {
+	t.Helper()
+	p := project{dir: newProject(t, language, name)}
+	if prepare := languages[language].prepare; prepare != nil {
+		var err error
+		if p.make, err = prepare(p.dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return p
+}
+
 // newProject writes a project with the command, and returns its directory.
-func newProject(t *testing.T, language string) string {
+func newProject(t *testing.T, language, name string) string {
 	t.Helper()
 	path := command(t)
 	args := []string{"dev", "new", name, "--lang", language}
@@ -138,7 +151,7 @@ func TestExamplesAreFresh(t *testing.T) {
 		if l.example == "" {
 			continue
 		}
-		from, to := newProject(t, language), filepath.Join(examples, language)
+		from, to := newProject(t, language, name), filepath.Join(examples, language)
 		err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || *update && d.Name() == "plugin.proto" {
 				return err
