@@ -22,7 +22,8 @@ import (
 
 // tens are the languages of the plugins in testdata/ten, and what the log has of a function boom that broke.
 var tens = map[string]string{
-	"go": "main.boom(",
+	"go":   "main.boom(",
+	"node": "at boom",
 }
 
 // tenCalls are what each of the plugins is asked, in this order, and what it answers, as [taken.String] writes it.
