@@ -41,7 +41,7 @@ func TestCalls(t *testing.T) {
 						opts = append(opts, host.WithLocks(host.Lock{File: lock}))
 					}
 					status := useNotes(t, plugins, opts...)
-					if wants := map[bool]plugin.Carrier{true: plugin.Stream, false: plugin.Unary}[language == "go"]; status.Carrier != wants {
+					if wants := map[bool]plugin.Carrier{true: plugin.Stream, false: plugin.Unary}[language != "python"]; status.Carrier != wants {
 						t.Errorf("its calls travel by %s", status.Carrier)
 					}
 				})

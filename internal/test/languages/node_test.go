@@ -96,9 +96,10 @@ func TestNodeEdges(t *testing.T) {
 
 func nodeEdges(t *testing.T, plugins string, over plugin.Carrier) {
 	var log logbook
-	root, guarded := t.TempDir(), filepath.Join(t.TempDir(), "toolhost.yaml")
-	kept := filepath.Join(filepath.Dir(guarded), "kept")
-	require.NoError(t, os.Symlink(guarded, filepath.Join(root, "link")))
+	root := t.TempDir()
+	guarded, kept := filepath.Join(root, ".toolhost/new"), filepath.Join(root, ".toolhost/kept")
+	require.NoError(t, os.Mkdir(filepath.Dir(guarded), 0o700))
+	require.NoError(t, os.Symlink(".toolhost/new", filepath.Join(root, "link")))
 	require.NoError(t, os.WriteFile(kept, nil, 0o600))
 	require.NoError(t, os.Link(kept, filepath.Join(root, "other name")))
 	h := open(t, plugins, root, host.WithLogger(hclog.New(&hclog.LoggerOptions{Output: &log, Level: hclog.Debug})),

@@ -39,7 +39,7 @@ safe("sicken", (args) => {
 }, text);
 
 plugin({
-  name: "edges", version: "0.1.0", needs: { exec: ["any"] }, health: () => problem, shutdown: () => console.log("finished"),
+  name: "edges", version: "0.1.0", needs: { read: ["workspace"], exec: ["any"] }, health: () => problem, shutdown: () => console.log("finished"),
   config: { type: "object", properties: { refuse: { type: "boolean", description: "Whether to refuse.", default: false } } },
   configure: ({ refuse }) => { if (refuse) throw new Error("configured to refuse"); },
 });
