@@ -1,6 +1,6 @@
 // Package languages begins a plugin in each language as an author does, with toolhost dev new,
 // builds and tests it, and has a host run it. The projects in Python and Node are the ones in
-// examples/plugins: they are written from docs/plugin-protocol.md and plugin.proto alone.
+// examples/plugins.
 package languages
 
 import (
@@ -30,9 +30,9 @@ const (
 
 // A language is how plugins are built in it.
 type language struct {
-	// example is the file of examples/plugins/LANGUAGE that an author writes; empty: there is no such
-	// example.
-	example string
+	// example is the file of examples/plugins/LANGUAGE that an author writes, and library the one that it is
+	// made with; empty: there is no such example.
+	example, library string
 	// needs says what is missing on this machine to build and run it; empty: nothing.
 	needs func() string
 	// prepare puts into the directory what a build would get from the network, and returns
@@ -42,8 +42,8 @@ type language struct {
 
 var languages = map[string]language{
 	"go":     {needs: func() string { return needsPrograms("make") }},
-	"python": {example: "plugin.py", needs: needsPython},
-	"node":   {example: "plugin.mjs", needs: needsNode, prepare: prepareNode},
+	"python": {example: "plugin.py", library: "toolhost.py", needs: needsPython},
+	"node":   {example: "plugin.mjs", library: "toolhost.mjs", needs: needsNode, prepare: prepareNode},
 }
 
 // command is the path of the command.
@@ -132,16 +132,18 @@ func newProject(t *testing.T, language, name string) string {
 	return filepath.Join(cmd.Dir, name)
 }
 
-// run runs make in the project, with the command under test.
-func (p project) run(t *testing.T, targets ...string) {
+// run runs make in the project, with the command under test, and returns what it prints.
+func (p project) run(t *testing.T, targets ...string) string {
 	t.Helper()
 	path := command(t)
 	args := append([]string{"TOOLHOST=" + path}, p.make...)
 	cmd := exec.CommandContext(t.Context(), "make", append(args, targets...)...) //nolint:gosec // of this test
 	cmd.Dir = p.dir
-	if out, err := cmd.CombinedOutput(); err != nil {
+	out, err := cmd.CombinedOutput()
+	if err != nil {
 		t.Fatalf("make %s: %v\n%s", strings.Join(targets, " "), err, out)
 	}
+	return string(out)
 }
 
 // The examples are what toolhost dev new writes. Their plugin.proto is a link to the contract.
@@ -180,21 +182,23 @@ func TestExamplesAreFresh(t *testing.T) {
 	}
 }
 
-// The example is one file that a person reads in a few minutes.
+// A person reads the example in a minute, and what it is made with in a quarter of an hour.
 func TestExamplesAreShort(t *testing.T) {
 	t.Parallel()
 	for language, l := range languages {
-		if l.example == "" {
+		if l.library == "" {
 			continue
 		}
-		text := require.Must(os.ReadFile(filepath.Join(examples, language, l.example)))(t)
-		lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
-		if len(lines) > 80 {
-			t.Errorf("%s has %d lines", l.example, len(lines))
-		}
-		for i, line := range lines {
-			if len(line) > 120 {
-				t.Errorf("%s:%d has %d columns", l.example, i+1, len(line))
+		for file, most := range map[string]int{l.example: 40, l.library: 400} {
+			text := require.Must(os.ReadFile(filepath.Join(examples, language, file)))(t)
+			lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+			if len(lines) > most {
+				t.Errorf("%s has %d lines", file, len(lines))
+			}
+			for i, line := range lines {
+				if len(line) > 120 {
+					t.Errorf("%s:%d has %d columns", file, i+1, len(line))
+				}
 			}
 		}
 	}
@@ -215,7 +219,9 @@ func TestRelease(t *testing.T) {
 			p.run(t, "verify")
 			cmd.Args = append(cmd.Args, "--binary", runtime.GOOS+"/"+runtime.GOARCH+"=bin/"+name)
 		default:
-			p.run(t, "verify")
+			if out := p.run(t, "verify"); strings.Contains(out, "skip  stream.") || strings.Contains(out, "skip  cancel.") {
+				t.Errorf("it does not offer all of a stream:\n%s", out)
+			}
 		}
 		cmd.Dir = p.dir
 		if out, err := cmd.CombinedOutput(); err != nil {

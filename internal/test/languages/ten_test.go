@@ -22,8 +22,9 @@ import (
 
 // tens are the languages of the plugins in testdata/ten, and what the log has of a function boom that broke.
 var tens = map[string]string{
-	"go":   "main.boom(",
-	"node": "at boom",
+	"go":     "main.boom(",
+	"node":   "at boom",
+	"python": "in boom",
 }
 
 // tenCalls are what each of the plugins is asked, in this order, and what it answers, as [taken.String] writes it.

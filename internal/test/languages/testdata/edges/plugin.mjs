@@ -34,7 +34,7 @@ safe("guarded", (args) => checkWrite(args.text), text);
 safe("form", async (_, call) => (await call.ask("Which?", form)).content.size);
 safe("descriptors", () => execFileSync("/bin/ls", ["/proc/self/fd"]).toString().trim().replaceAll("\n", " "));
 safe("sicken", (args) => {
-  log("warn", "not well");
+  log("not well", "warn");
   problem = args.text;
 }, text);
 

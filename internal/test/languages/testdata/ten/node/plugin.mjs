@@ -26,7 +26,7 @@ tool({ name: "count", description: "Counts.", safety: "safe", schema: schema({ n
 
 tool({ name: "sleep", description: "Waits.", safety: "safe", schema: schema({ seconds: number }) }, async ({ seconds }, call) => {
   call.progress(0, seconds);
-  call.signal.addEventListener("abort", () => call.log("warn", "woken"));
+  call.signal.addEventListener("abort", () => call.log("woken", "warn"));
   await setTimeout(seconds * 1000, undefined, { signal: call.signal });
 });
 
