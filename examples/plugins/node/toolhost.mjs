@@ -99,8 +99,8 @@ export function tool(definition, handler) {
   tools.set(definition.name, { definition, handler });
 }
 
-/** @param {Level} level @param {string} message to the plugin's log; call.log says of which call it is, too */
-export const log = (level, message) => console.error(JSON.stringify({ level, msg: message }));
+/** @param {string} message to the plugin's log; call.log says of which call it is, too @param {Level} [level] */
+export const log = (message, level = "info") => console.error(JSON.stringify({ level, msg: message }));
 
 /**
  * Keeps a value for each session until that ends, and beyond most of them drops the one used longest ago.
@@ -160,9 +160,9 @@ export class Call {
   progress(done, total = 0, message = "") {
     if (this.#request.progress) this.#send?.(PROGRESS, encode("Progress", { done, total, message: clean(message) }));
   }
-  /** @param {Level} level @param {string} message */
-  log(level, message) {
-    this.#send ? this.#send(LOG, encode("LogRecord", { level, message: clean(message) })) : log(level, message);
+  /** @param {string} message @param {Level} [level] */
+  log(message, level = "info") {
+    this.#send ? this.#send(LOG, encode("LogRecord", { level, message: clean(message) })) : log(message, level);
   }
   /** @param {string} text that the answer begins with, and that callers may see as it comes */
   write(text) {
