@@ -59,7 +59,7 @@ func TestNodeTypes(t *testing.T) {
 		wrong := strings.Replace(right, from, to, 1)
 		require.NoError(t, os.WriteFile(file, []byte(wrong), 0o600))
 		if out, err := check(p); err == nil || wrong == right {
-			t.Errorf("%s in place of %s is no mistake\n%s", to, from, out)
+			t.Errorf("%s in place of %s passes\n%s", to, from, out)
 		}
 	}
 }
