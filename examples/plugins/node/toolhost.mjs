@@ -41,8 +41,7 @@ import proto from "./plugin.proto";
 
 const LIMIT = 64 << 20, FRAME = 128 << 10, CHUNK_SIZE = 64 << 10, FIRST_WINDOW = 256 << 10, DELTAS = 64 << 10;
 const CALL = 1, RESULT = 2, CHUNK = 3, WINDOW = 4, PROGRESS = 5, CANCEL = 6, ASK = 7, LOG = 9, ANSWER = 10;
-const DELTA = 11, MORE = 12, ENDED = 13;
-const { root } = protobuf.parse(proto), PACKAGE = "toolhost.plugin.v1.";
+const DELTA = 11, MORE = 12, ENDED = 13, PACKAGE = "toolhost.plugin.v1.", { root } = protobuf.parse(proto);
 /** @param {string} name */
 const type = (name) => root.lookupType(PACKAGE + name);
 /** @param {string} name @param {Json} value */
@@ -63,7 +62,8 @@ const tools = new Map();
 /** @type {((session: string) => void)[]} */
 const forgetters = [];
 const host = { root: process.cwd(), protected: /** @type {string[]} */ ([]), config: /** @type {any} */ ({}) };
-if (process.env.TOOLHOST_PLUGIN) process.stdout.write = process.stderr.write.bind(process.stderr); // no handshake
+// What is printed is the plugin's log: standard output is for the handshake alone.
+if (process.env.TOOLHOST_PLUGIN) process.stdout.write = process.stderr.write.bind(process.stderr);
 
 /** The error of a call. */
 export class ToolError extends Error {
@@ -93,13 +93,13 @@ export class Result {
   }
 }
 
-/** @param {Definition} definition @param {Handler} handler */
+/** Adds a tool, before plugin() serves it. @param {Definition} definition @param {Handler} handler */
 export function tool(definition, handler) {
   if (tools.has(definition.name)) throw new Error(`there are two tools ${definition.name}`);
   tools.set(definition.name, { definition, handler });
 }
 
-/** @param {string} message to the plugin's log; call.log says of which call it is, too @param {Level} [level] */
+/** Writes to the plugin's log; call.log says of which call, too. @param {string} message @param {Level} [level] */
 export const log = (message, level = "info") => console.error(JSON.stringify({ level, msg: message }));
 
 /**
@@ -122,7 +122,7 @@ export function sessions(make, { drop = () => {}, most = 1024 } = {}) {
   };
 }
 
-/** @param {string} file that a tool is about to change @throws {ToolError} it is what controls the host */
+/** Refuses a file that a tool is about to change, if it controls the host. @param {string} file @throws {ToolError} */
 export function checkWrite(file) {
   /** @type {(p: string) => string} */
   const real = (p) => {
@@ -133,11 +133,11 @@ export function checkWrite(file) {
   };
   /** @param {string} p */
   const identity = (p) => fs.existsSync(p) && ((s) => `${s.dev} ${s.ino}`)(fs.statSync(p, { bigint: true }));
-  const at = path.resolve(host.root, file), is = identity(at);
+  const at = path.resolve(host.root, file), id = identity(at);
   const places = [path.join(real(path.dirname(at)), path.basename(at)), real(at)].map((p) => p.toLowerCase() + "/");
   /** @param {string} q */
   const touched = (q) => places.some((p) => p.startsWith(q + "/") || p.startsWith(q + ".") || `${q}/`.startsWith(p));
-  if (host.protected.some((q) => touched(q.toLowerCase()) || (is && is === identity(q)))) {
+  if (host.protected.some((q) => touched(q.toLowerCase()) || (id && id === identity(q)))) {
     throw new ToolError("permission_denied", `${file} is protected: it belongs to what rules the host`);
   }
 }
@@ -336,7 +336,7 @@ class Stream {
   }
 }
 
-/** @param {PluginOptions} options Serves the tools to the host that started this process, until that ends it. */
+/** Serves the tools to the host that started this process, until that ends it. @param {PluginOptions} options */
 export function plugin({ name, version = "", config, configure, needs, health, shutdown }) {
   const { env } = process, fd = Number(env.TOOLHOST_GRPC_FD), streamFd = Number(env.TOOLHOST_STREAM_FD);
   if (env.TOOLHOST_PLUGIN !== "toolhost.plugin.v1") {
