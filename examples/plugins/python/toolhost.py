@@ -2,8 +2,7 @@
 
 A function with async runs in the event loop, where nothing may block; any other runs in a thread, which cannot be
 interrupted. The file is yours: toolhost dev new writes it, and a newer one can replace it. It needs Python 3.11,
-grpcio, protobuf, and plugin_pb2, which protoc makes of plugin.proto. docs/plugin-protocol.md says what it speaks.
-"""
+grpcio, protobuf, and plugin_pb2, which protoc makes of plugin.proto. docs/plugin-protocol.md says what it speaks."""
 from __future__ import annotations
 import asyncio, contextlib, dataclasses, functools, inspect, itertools, json, operator, os, pathlib, signal, socket
 import struct, sys, threading, traceback, types, typing
@@ -18,11 +17,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 CHUNK, FRAME, WINDOW, MESSAGE = 64 << 10, 128 << 10, 256 << 10, 64 << 20  # bytes, see Stream in the protocol
 CALL, RESULT, PART, GRANT, PROGRESS, CANCEL, ASK, CHANGED, LOG, ANSWER, DELTA, MORE, ENDED = range(1, 14)  # its frames
-SIMPLE = {str: "string", bool: "boolean", int: "integer", float: "number", types.NoneType: "null"}  # types of JSON
+_empty = inspect.Parameter.empty
+SIMPLE: dict[Any, dict[str, Any]] = {
+    Any: {}, object: {}, _empty: {}, **{hint: {"type": name} for hint, name in (
+        (str, "string"), (bool, "boolean"), (int, "integer"), (float, "number"), (types.NoneType, "null"))}}
 CANCELED = pb.ExecuteResponse(error=pb.Error(code="canceled", message="the call was cancelled")).SerializeToString()
 _threads = ThreadPoolExecutor(256)
 _signature = functools.cache(functools.partial(inspect.signature, eval_str=True))
-_empty = inspect.Parameter.empty
 
 class ToolError(Exception):
     """Fails a call: a code of docs/reference/errors.md, what happened, what to do next, and the seconds to wait."""
@@ -87,11 +88,10 @@ class Plugin:
         self.root = os.getcwd()  # the workspace
         self.protected: list[str] = []  # what tools must not change in it, see check_write
         self.end: Callable[[], Any] | None = None  # runs after the last call, within 5 s, before the process ends
-        self._about = pb.DescribeResponse(
-            name=name, version=version, sdk="toolhost-python/0.1.0", needs=needs, files=files)
+        self._about = pb.DescribeResponse(name=name, version=version, sdk="toolhost-python/0.1.0", needs=needs)
+        self._about.files.extend(files)
         self._tools: dict[str, tuple[Callable[..., Any], Callable[..., Any] | None]] = {}
         self._session_ended: list[Callable[[str], None]] = []
-        self._settings: Any = None
         self._configure: Callable[[Any], Any] = lambda value: None
 
     def tool(self, name: str = "", *, description: str = "", preview: Callable[..., Any] | None = None,
@@ -165,9 +165,9 @@ class Plugin:
                 writer.write(data)
                 await writer.drain()
             _Stream(self, reader, send)
-        self._about.features.extend([
-            "stream", "ask", *["preview"] * any(preview for _, preview in self._tools.values()), *["socket"] * bool(fd),
-            *["sessions", "session_end"] * bool(self._session_ended), *["shutdown"] * bool(self.end)])
+        previews, sessions = any(preview for _, preview in self._tools.values()), bool(self._session_ended)
+        self._about.features.extend(["stream", "ask", *["preview"] * previews, *["socket"] * bool(fd),
+                                     *["sessions", "session_end"] * sessions, *["shutdown"] * bool(self.end)])
         encode, loop = operator.methodcaller("SerializeToString"), asyncio.get_running_loop()
         server = grpc.aio.server(options=[(f"grpc.max_{w}_message_length", MESSAGE) for w in ("receive", "send")])
         def unary(message: Any, answer: Callable[[Any, Any], Any]) -> Any:
@@ -232,7 +232,7 @@ class Plugin:
             return pb.ExecuteResponse(result=result)
         except (Exception, SystemExit) as error:
             if not isinstance(error, ToolError):
-                traceback.print_exc()
+                traceback.print_exc(limit=None if before else 0)  # arguments that do not fit have no place
                 error = ToolError("tool_failed" if before else "invalid_arguments", f"{type(error).__name__}: {error}")
             return pb.ExecuteResponse(error=pb.Error(code=error.code, message=_clean(f"{before}{error}"),
                                       hint=_clean(error.hint), retry_after_ms=round(error.retry_after * 1000)))
@@ -289,8 +289,8 @@ def schema_of(hint: Any) -> dict[str, Any]:
         return {"type": "array", "items": schema_of(inner[0]) if inner else {}}
     if dict in (hint, origin):
         return {"type": "object", "additionalProperties": schema_of(inner[1]) if inner else {}}
-    if hint in (Any, _empty) or hint in SIMPLE:
-        return {"type": SIMPLE[hint]} if hint in SIMPLE else {}
+    if hint in SIMPLE or not dataclasses.is_dataclass(hint) and isinstance(hint, type):
+        return SIMPLE[hint]  # other classes have none
     members = {name: p for name, p in _signature(hint).parameters.items() if p.annotation is not Call}
     return {"type": "object", "additionalProperties": False,
             "required": [name for name, p in members.items() if p.default is _empty],
@@ -312,7 +312,7 @@ def _decode(hint: Any, value: Any) -> Any:
         return {key: _decode(inner[1] if inner else Any, one) for key, one in value.items()}
     elif hint in (int, float) and type(value) in (int, float) and value == hint(value):
         return hint(value)  # in JSON, 1.0 is an integer
-    elif hint in (Any, _empty) or origin is Literal and value in inner or type(value) is hint:
+    elif hint in (Any, object, _empty) or origin is Literal and value in inner or type(value) is hint:
         return value
     elif dataclasses.is_dataclass(hint) and isinstance(hint, type):
         return hint(**_bind(hint, value))

@@ -20,20 +20,6 @@ import (
 // typescriptVariable names the directory into which make languages has put TypeScript.
 const typescriptVariable = "TOOLHOST_TYPESCRIPT"
 
-// nodeProject is a project in Node whose plugin is in a file of testdata; empty: that of toolhost dev new.
-func nodeProject(t *testing.T, name, file string) project {
-	t.Helper()
-	if missing := needsNode(); missing != "" {
-		t.Skip("needs " + missing)
-	}
-	p := prepared(t, "node", name)
-	if file != "" {
-		text := require.Must(os.ReadFile(filepath.Join("testdata", file)))(t)
-		require.NoError(t, os.WriteFile(filepath.Join(p.dir, "plugin.mjs"), text, 0o600))
-	}
-	return p
-}
-
 // The types of toolhost.mjs are sound, and tell an author of mistakes.
 func TestNodeTypes(t *testing.T) {
 	t.Parallel()
@@ -49,13 +35,18 @@ func TestNodeTypes(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
-	p := nodeProject(t, name, "")
+	if missing := needsNode(); missing != "" {
+		t.Skip("needs " + missing)
+	}
+	p := prepared(t, "node", name)
 	if out, err := check(p); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
 	file := filepath.Join(p.dir, "plugin.mjs")
 	right := string(require.Must(os.ReadFile(file))(t))
-	for from, to := range map[string]string{`"cautious"`: `"careful"`, "needs:": "need:", "preview: (": "preview: 1, p: ("} {
+	for from, to := range map[string]string{
+		`"cautious"`: `"careful"`, "needs:": "need:", "preview: (": "preview: 1, p: (",
+	} {
 		wrong := strings.Replace(right, from, to, 1)
 		require.NoError(t, os.WriteFile(file, []byte(wrong), 0o600))
 		if out, err := check(p); err == nil || wrong == right {
@@ -68,8 +59,7 @@ func TestNodeTypes(t *testing.T) {
 // comes in pieces, arrives whole.
 func TestNodeEdges(t *testing.T) {
 	t.Parallel()
-	p := nodeProject(t, "edges", "edges/plugin.mjs")
-	p.run(t, "build")
+	p := built(t, "node", "edges", "testdata/node/plugin.mjs")
 	for _, over := range []plugin.Carrier{plugin.Stream, plugin.Socket} {
 		t.Run(string(over), func(t *testing.T) { t.Parallel(); nodeEdges(t, filepath.Join(p.dir, "bin"), over) })
 	}
@@ -79,7 +69,8 @@ func TestNodeEdges(t *testing.T) {
 			s.Config, s.StartTimeout = []byte(`{"refuse":true}`), ceiling
 		})))(t)
 		defer func() { _ = h.Close(context.Background()) }()
-		if _, err := h.Load(t.Context(), filepath.Join(p.dir, "bin")); err == nil || !strings.Contains(err.Error(), "configured to refuse") {
+		_, err := h.Load(t.Context(), filepath.Join(p.dir, "bin"))
+		if err == nil || !strings.Contains(err.Error(), "configured to refuse") {
 			t.Errorf("%v", err)
 		}
 	})
@@ -100,7 +91,8 @@ func nodeEdges(t *testing.T, plugins string, over plugin.Carrier) {
 		return take(t, s, tool.Call{Name: name, Arguments: []byte(arguments)})
 	}
 
-	if got := call("length", `{"text":"`+strings.Repeat("x", 8<<20)+`"}`); !strings.Contains(got, `structured {"length":8388608}`) {
+	got := call("length", `{"text":"`+strings.Repeat("x", 8<<20)+`"}`)
+	if !strings.Contains(got, `structured {"length":8388608}`) {
 		t.Errorf("a call of 8 MiB: %.200s", got)
 	}
 	var large sync.WaitGroup
@@ -116,7 +108,7 @@ func nodeEdges(t *testing.T, plugins string, over plugin.Carrier) {
 		t.Errorf("a result of 80 MB: %.200s", got)
 	}
 	whole := strings.Repeat("é😀界", 20_000) + "\uFFFD"
-	got := call("written", `{"n":20000}`)
+	got = call("written", `{"n":20000}`)
 	deltas, text, _ := strings.Cut(got, "\ntext ")
 	if text != whole || !strings.HasPrefix(whole, strings.TrimPrefix(deltas, "deltas ")) || len(deltas) < 64<<10 {
 		t.Errorf("a text in pieces: %d bytes, and %d of deltas", len(text), len(deltas))
@@ -128,7 +120,8 @@ func nodeEdges(t *testing.T, plugins string, over plugin.Carrier) {
 	for name, want := range map[string]string{
 		"misfit": "object expected", "circular": "circular structure", "thrown": "null", "coded": "no code",
 	} {
-		if got := call(name, "{}"); !strings.HasPrefix(got, "error tool_failed: tool "+name+" execution failed: ") || !strings.Contains(got, want) {
+		got := call(name, "{}")
+		if !strings.HasPrefix(got, "error tool_failed: tool "+name+" execution failed: ") || !strings.Contains(got, want) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}

@@ -87,15 +87,21 @@ func buildTen(t *testing.T, language string) string {
 		binaries.Install(t, program, filepath.Join(dir, "ten"))
 		return dir
 	}
+	return filepath.Join(built(t, language, "ten", filepath.Join("testdata/ten", language, languages[language].example)).dir, "bin")
+}
+
+// built is a new project, built with a file in place of its example.
+func built(t *testing.T, language, name, file string) project {
+	t.Helper()
 	l := languages[language]
 	if missing := l.needs(); missing != "" {
 		t.Skip("needs " + missing)
 	}
-	p := prepared(t, language, "ten")
-	text := require.Must(os.ReadFile(filepath.Join("testdata/ten", language, l.example)))(t)
+	p := prepared(t, language, name)
+	text := require.Must(os.ReadFile(file))(t)
 	require.NoError(t, os.WriteFile(filepath.Join(p.dir, l.example), text, 0o600))
 	p.run(t, "build")
-	return filepath.Join(p.dir, "bin")
+	return p
 }
 
 // take makes a call as one who answers, approves and listens, and returns all that came of it, as lines.
