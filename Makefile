@@ -100,7 +100,8 @@ conformance: ## MCP's conformance suite, and others' servers and clients; needs 
 	modules=$$(.ci/npm) && TOOLHOST_NODE_MODULES=$$modules $(GOTESTSUM) --rerun-fails-report=bin/flaky-conformance --packages ./internal/test/conformance -- -count=1 -vet=off -timeout 10m
 
 languages: ## what dev new writes in Go, Python and Node; needs npm, protoc and Debian's python3-grpcio
-	modules=$$(.ci/npm examples/plugins/node) && TOOLHOST_NODE_MODULES=$$modules go test -count=1 -vet=off -timeout 10m ./internal/test/languages
+	modules=$$(.ci/npm examples/plugins/node) && typescript=$$(.ci/npm internal/test/languages/npm) && \
+	TOOLHOST_NODE_MODULES=$$modules TOOLHOST_TYPESCRIPT=$$typescript go test -count=1 -vet=off -timeout 10m ./internal/test/languages
 
 soak: ## 64 callers while plugins are killed 1,000 times; DURATION=1m for as long as that
 	go run ./internal/test/soak $(if $(DURATION),-duration $(DURATION))

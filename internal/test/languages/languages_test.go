@@ -44,7 +44,7 @@ type language struct {
 var languages = map[string]language{
 	"go":     {needs: func() string { return needsPrograms("make") }},
 	"python": {example: "plugin.py", library: "toolhost.py", needs: needsPython},
-	"node":   {example: "plugin.mjs", needs: needsNode, prepare: prepareNode},
+	"node":   {example: "plugin.mjs", library: "toolhost.mjs", needs: needsNode, prepare: prepareNode},
 }
 
 // command is the path of the command.

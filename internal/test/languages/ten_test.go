@@ -23,6 +23,7 @@ import (
 // tens are the languages of the plugins in testdata/ten, and what the log has of a function boom that broke.
 var tens = map[string]string{
 	"go":     "main.boom(",
+	"node":   "at boom",
 	"python": "in boom",
 }
 
