@@ -15,6 +15,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/pack"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/internal/pluginpackage"
+	"github.com/toolhost/toolhost/internal/pluginsource"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -44,7 +45,16 @@ toolhost dev keygen, or of minisign.
 --push sends it to a registry, or a FILE that was packed before, under the tag of its version
 unless REF names another. Credentials are those of Docker's configuration, which docker login,
 podman login and others write. A tag that another package has stays as it is, unless --force
-moves it: who has installed a version expects that it does not change.`
+moves it: who has installed a version expects that it does not change.
+
+A package is listed in the index.json of DIR/dist, so that a web server with that directory is enough for
+toolhost plugins install https://HOST/DIR/ and upgrades. With --output, it is listed if there is an index.json.
+
+--yank, --deprecate and --advisory change what is said of versions that are out, in the registry of
+--push, else in the index.json of DIR or DIR/dist. The VERSION * is every one, and an empty TEXT takes
+back what was said. It is signed, with --sign, by the key that signed the packages: what is signed
+otherwise is refused by who installs. A withdrawn version is not installed any more; who has it is told by
+toolhost plugins upgrade --check and toolhost status.`
 
 // packCommand is toolhost dev pack.
 type packCommand struct {
@@ -54,6 +64,7 @@ type packCommand struct {
 	out, key, definitions, push string
 	force, printDefinitions     bool
 	words                       passwords
+	yank, deprecate, advisory   []string // notices, as VERSION=TEXT
 }
 
 func newDevPackCommand(s *session.Session) *cobra.Command {
@@ -65,6 +76,7 @@ func newDevPackCommand(s *session.Session) *cobra.Command {
 		Example: `  toolhost dev pack
   toolhost dev pack --sign acme.key --push oci://ghcr.io/acme/hello
   toolhost dev pack dist/hello-1.2.0.tar --push oci://ghcr.io/acme/hello
+  toolhost dev pack --yank "1.1.0=it deletes files" --sign acme.key
   toolhost dev pack --binary any=./hello --license MIT -o hello.tar`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), append(args, ".")[0]) },
@@ -77,6 +89,9 @@ func newDevPackCommand(s *session.Session) *cobra.Command {
 	f.BoolVar(&c.force, "force", false, "with --push: move a tag that another package has")
 	f.StringVar(&c.definitions, "definitions", "", "run no binary, and take what --print-definitions printed from `FILE`")
 	f.BoolVar(&c.printDefinitions, "print-definitions", false, "print what the plugin says of itself, and pack nothing")
+	f.StringArrayVar(&c.yank, "yank", nil, "pack nothing, and withdraw a version: `VERSION=REASON` (repeatable)")
+	f.StringArrayVar(&c.deprecate, "deprecate", nil, "the same, and say what to use in its place: `VERSION=TEXT` (repeatable)")
+	f.StringArrayVar(&c.advisory, "advisory", nil, "the same, and say what is wrong with it: `VERSION=TEXT` (repeatable)")
 	p := &c.project
 	f.StringVar(&p.Name, "name", "", "the plugin's `NAME`")
 	f.StringVar(&p.Version, "version", "", "its `VERSION`")
@@ -127,6 +142,9 @@ func (c *packCommand) read(dir string) (pack.Project, error) {
 }
 
 func (c *packCommand) run(ctx context.Context, dir string) error {
+	if len(c.yank)+len(c.deprecate)+len(c.advisory) > 0 {
+		return c.notify(ctx, dir)
+	}
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return c.pushFile(ctx, dir)
 	}
@@ -146,13 +164,9 @@ func (c *packCommand) run(ctx context.Context, dir string) error {
 			return exit.With(exit.BadUsage, err)
 		}
 	}
-	var key *minisign.PrivateKey
-	if c.key != "" { // before the plugin runs, as it may ask
-		read, err := pack.ReadKey(c.key, func() (string, error) { return c.words.ask(ctx, c.key) })
-		if err != nil {
-			return exit.With(exit.BadUsage, err)
-		}
-		key = &read
+	key, err := c.secret(ctx) // before the plugin runs, as it may ask
+	if err != nil {
+		return err
 	}
 	about, err := c.describe(ctx, p)
 	if err != nil {
@@ -179,6 +193,18 @@ func (c *packCommand) run(ctx context.Context, dir string) error {
 	return c.report(built, out, &pushed)
 }
 
+// secret reads the key of --sign; nil: there is none.
+func (c *packCommand) secret(ctx context.Context) (*minisign.PrivateKey, error) {
+	if c.key == "" {
+		return nil, nil //nolint:nilnil // nothing is signed
+	}
+	key, err := pack.ReadKey(c.key, func() (string, error) { return c.words.ask(ctx, c.key) })
+	if err != nil {
+		return nil, exit.With(exit.BadUsage, err)
+	}
+	return &key, nil
+}
+
 func (c *packCommand) describe(ctx context.Context, p pack.Project) (pack.Description, error) {
 	if c.definitions != "" {
 		return pack.ReadDescription(c.definitions)
@@ -199,7 +225,30 @@ func (c *packCommand) write(ctx context.Context, p pack.Project, built *pluginpa
 		}
 		out = filepath.Join(dist, built.Manifest.Name+"-"+built.Manifest.Version+".tar")
 	}
-	return out, pack.Write(ctx, built, out)
+	if err := pack.Write(ctx, built, out); err != nil {
+		return "", err
+	}
+	return out, list(built, out, c.out == "")
+}
+
+// list puts a package file into the index of its directory. One that is not there is made in the directory for
+// packages, and in no other.
+func list(p *pluginpackage.Package, file string, fresh bool) error {
+	dir, name := filepath.Split(file)
+	info, err := os.Stat(file)
+	if err != nil {
+		return err
+	}
+	index, err := pluginsource.OpenIndex(dir)
+	switch {
+	case fresh && err != nil:
+		return fmt.Errorf("%s: %w: to pack into another directory, use --output", dir, err)
+	case !fresh && (err != nil || len(index.Plugins) == 0): // what it has, if anything, is of another program
+		return nil
+	}
+	m := p.Manifest
+	index.Add(m.Name, pluginsource.IndexEntry{Version: m.Version, File: name, Digest: p.Digest, Size: info.Size()})
+	return index.Write(dir)
 }
 
 // packReport is the output of dev pack --json.

@@ -25,10 +25,10 @@ REF is one of
 
   oci://HOST/REPOSITORY[:TAG]        a registry; without a tag the newest
   https://HOST/PATH/NAME.tar         a package on a web server
-  https://HOST/PATH/index.json#NAME  a directory that --download wrote
-  FILE.tar, DIRECTORY#NAME           the same on a disk
+  https://HOST/PATH/#NAME[@VERSION]  a directory with the index.json of dev pack or --download
+  FILE.tar, DIRECTORY#NAME[@VERSION] the same on a disk
 
-and any of them may end in @sha256:DIGEST, which is that of the package. A download that is cut off
+where a directory with one plugin needs no #NAME, and any of them may end in @sha256:DIGEST, which is that of the package. A download that is cut off
 resumes while the command runs.
 
 What is shown are the tools with their safety, what they ask of callers, and what the plugin's
@@ -50,7 +50,11 @@ With --download nothing is installed: the packages that are named, or that the l
 copied to a directory, with the files of all platforms and an index.json. Serve it by any web
 server, or carry it: --mirror DIR, or DIR#NAME as a REF.
 
-With --check nothing changes, and the exit status is 1 if anything would.`
+What its publisher has withdrawn is not installed without --force; what is deprecated or has an advisory is, with
+that said. What the lock pins is installed all the same.
+
+With --check nothing changes, and the exit status is 1 if anything would, or if something is known of what is
+installed: without a REF, what an upgrade --check found last.`
 
 // installFlags are the flags of commands that install something.
 type installFlags struct {
@@ -111,7 +115,7 @@ func (f *installFlags) bind(cmd *cobra.Command) {
 	flags.BoolVar(&f.yes, "yes", false, "do not ask")
 	flags.BoolVar(&f.noLock, "no-lock", false, "do not pin it; it is refused where a lock is in effect")
 	flags.BoolVar(&f.downgrade, "downgrade", false, "go back to an older version")
-	flags.BoolVar(&f.force, "force", false, "take other bytes of the same version, or a package that lost its signature")
+	flags.BoolVar(&f.force, "force", false, "take other bytes of the same version, a package that lost its signature, or one that was withdrawn")
 }
 
 // install is one run of a command that installs plugins.
@@ -219,6 +223,13 @@ func (i *install) finish(ctx context.Context, out installation, p *installed.Pre
 	}
 	out.Served, out.Reason = i.served(ctx, out.Plan)
 	return out, nil
+}
+
+// warnOf says what is to be known of a version, where no person was shown its plan.
+func (i *install) warnOf(p installer.Plan) {
+	for _, notice := range p.Notices {
+		i.s.Warn(&tool.Error{Plugin: p.Plugin, Message: p.String() + ": " + notice})
+	}
 }
 
 // report prints what was installed.

@@ -22,6 +22,8 @@ type file struct {
 
 func (*file) versions(context.Context) ([]Version, error) { return nil, nil }
 
+func (*file) notices(context.Context) (out pluginpackage.Sealed, err error) { return out, nil }
+
 func (f *file) find(context.Context, Version) (*Found, error) { return f.at(f.path) }
 
 // at opens a package file.
@@ -50,8 +52,8 @@ func (f *file) close() error {
 
 // directory is a directory with an index.
 type directory struct {
-	file
-	all []Version
+	shelved
+	files file
 }
 
 func newDirectory(ref Ref) (*directory, error) {
@@ -59,8 +61,8 @@ func newDirectory(ref Ref) (*directory, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &directory{file: file{path: ref.Place}}
-	d.all, err = x.of(ref.Plugin)
+	d := &directory{files: file{path: ref.Place}}
+	d.shelved, err = x.of(ref.Plugin)
 	return d, err
 }
 
@@ -82,8 +84,8 @@ func ReadIndex(dir string) (Index, error) {
 	return ParseIndex(text)
 }
 
-func (d *directory) versions(context.Context) ([]Version, error) { return d.all, nil }
-
 func (d *directory) find(_ context.Context, v Version) (*Found, error) {
-	return d.at(filepath.Join(d.path, v.file))
+	return d.files.at(filepath.Join(d.files.path, v.file))
 }
+
+func (d *directory) close() error { return d.files.close() }

@@ -42,6 +42,7 @@ func (o Options) progress(what string) func(done, size int64) {
 type Source struct {
 	Ref    Ref
 	keeper keeper
+	said   *pluginpackage.Notices // nil: they were not asked for yet
 }
 
 // keeper is what has packages, by the kind of the source.
@@ -49,6 +50,8 @@ type keeper interface {
 	// versions returns the versions that there are, in any order. Those of one package that
 	// nothing is known of are none.
 	versions(ctx context.Context) ([]Version, error)
+	// notices returns what the publisher says of versions.
+	notices(ctx context.Context) (pluginpackage.Sealed, error)
 	// find returns a package. V is zero for the only one, or has a tag or a digest.
 	find(ctx context.Context, v Version) (*Found, error)
 	close() error
@@ -59,6 +62,8 @@ type Version struct {
 	Version string
 	// Digest is that of the package. Empty: it is not known before it is fetched.
 	Digest digest.Digest
+	// Yanked says why it is not to be installed, by what the source says. Empty: it may be.
+	Yanked string
 	tag    string
 	file   string
 	size   int64
@@ -107,15 +112,44 @@ func (s *Source) Versions(ctx context.Context) ([]Version, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", sanitize.Line(s.Ref.Place, 300), err)
 	}
+	said, err := s.Notices(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		all[i].Yanked = said.Of(all[i].Version).Yanked
+	}
 	slices.SortFunc(all, func(a, b Version) int { return CompareVersions(a.Version, b.Version) })
 	return all, nil
 }
 
+// Notices returns what the source says that the publisher says of versions. Who signed that is not
+// checked.
+//
+// # Errors
+//
+// Those of the server, and of [pluginpackage.Sealed.Parse].
+func (s *Source) Notices(ctx context.Context) (pluginpackage.Notices, error) {
+	if s.said != nil {
+		return *s.said, nil
+	}
+	sealed, err := s.keeper.notices(ctx)
+	var out pluginpackage.Notices
+	if err == nil {
+		out, err = sealed.Parse()
+	}
+	if err != nil {
+		return out, fmt.Errorf("%s: %w", sanitize.Line(s.Ref.Place, 300), err)
+	}
+	s.said = &out
+	return out, nil
+}
+
 // Newest returns the newest release among versions in ascending order; false: there is none. A
-// version such as 1.2.0-rc.1 does not count as a release.
+// version such as 1.2.0-rc.1 does not count as a release, nor does one that was withdrawn.
 func Newest(all []Version) (Version, bool) {
 	for _, v := range slices.Backward(all) {
-		if !strings.Contains(v.Version, "-") {
+		if !strings.Contains(v.Version, "-") && v.Yanked == "" {
 			return v, true
 		}
 	}
@@ -168,6 +202,9 @@ func (s *Source) check(p *pluginpackage.Package, version string, want Version) e
 
 // choose says which package is meant.
 func (s *Source) choose(ctx context.Context, version string) (Version, error) {
+	if version == "" && s.Ref.Kind != Registry {
+		version = s.Ref.Tag
+	}
 	version = strings.TrimPrefix(version, "v")
 	if version != "" && !IsVersion(version) {
 		return Version{}, fmt.Errorf("%s is not a version: use one such as 1.2.0", sanitize.Quote(version, 100))
