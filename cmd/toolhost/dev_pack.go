@@ -47,14 +47,12 @@ unless REF names another. Credentials are those of Docker's configuration, which
 podman login and others write. A tag that another package has stays as it is, unless --force
 moves it: who has installed a version expects that it does not change.
 
-A package is listed in the index.json of DIR/dist, so that a web server with that directory is enough for
-toolhost plugins install https://HOST/DIR/ and upgrades. With --output, it is listed if there is an index.json.
+Without --output it is listed in dist/index.json: any web server with that directory is a place to
+install and upgrade from.
 
---yank, --deprecate and --advisory change what is said of versions that are out, in the registry of
---push, else in the index.json of DIR or DIR/dist. The VERSION * is every one, and an empty TEXT takes
-back what was said. It is signed, with --sign, by the key that signed the packages: what is signed
-otherwise is refused by who installs. A withdrawn version is not installed any more; who has it is told by
-toolhost plugins upgrade --check and toolhost status.`
+--yank, --deprecate and --advisory pack nothing. They change what is said of versions that are out, in
+the registry of --push, else in dist/index.json. VERSION * is every one, and an empty
+TEXT takes back. Sign it as the packages: else installing refuses it.`
 
 // packCommand is toolhost dev pack.
 type packCommand struct {
@@ -89,9 +87,9 @@ func newDevPackCommand(s *session.Session) *cobra.Command {
 	f.BoolVar(&c.force, "force", false, "with --push: move a tag that another package has")
 	f.StringVar(&c.definitions, "definitions", "", "run no binary, and take what --print-definitions printed from `FILE`")
 	f.BoolVar(&c.printDefinitions, "print-definitions", false, "print what the plugin says of itself, and pack nothing")
-	f.StringArrayVar(&c.yank, "yank", nil, "pack nothing, and withdraw a version: `VERSION=REASON` (repeatable)")
-	f.StringArrayVar(&c.deprecate, "deprecate", nil, "the same, and say what to use in its place: `VERSION=TEXT` (repeatable)")
-	f.StringArrayVar(&c.advisory, "advisory", nil, "the same, and say what is wrong with it: `VERSION=TEXT` (repeatable)")
+	f.StringArrayVar(&c.yank, "yank", nil, "withdraw a version: `VERSION=REASON` (repeatable)")
+	f.StringArrayVar(&c.deprecate, "deprecate", nil, "say what to use in place of one: `VERSION=TEXT` (repeatable)")
+	f.StringArrayVar(&c.advisory, "advisory", nil, "say what is wrong with one: `VERSION=TEXT` (repeatable)")
 	p := &c.project
 	f.StringVar(&p.Name, "name", "", "the plugin's `NAME`")
 	f.StringVar(&p.Version, "version", "", "its `VERSION`")
@@ -217,38 +215,28 @@ func (c *packCommand) describe(ctx context.Context, p pack.Project) (pack.Descri
 }
 
 func (c *packCommand) write(ctx context.Context, p pack.Project, built *pluginpackage.Package) (string, error) {
-	out := c.out
-	if out == "" {
-		dist := filepath.Join(p.Dir, "dist")
-		if err := os.MkdirAll(dist, 0o755); err != nil { //nolint:gosec // next to the author's sources
-			return "", err
-		}
-		out = filepath.Join(dist, built.Manifest.Name+"-"+built.Manifest.Version+".tar")
+	if c.out != "" {
+		return c.out, pack.Write(ctx, built, c.out)
 	}
+	dist, m := filepath.Join(p.Dir, "dist"), built.Manifest
+	if err := os.MkdirAll(dist, 0o755); err != nil { //nolint:gosec // next to the author's sources
+		return "", err
+	}
+	index, err := pluginsource.OpenIndex(dist)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w: to write elsewhere, use --output", dist, err)
+	}
+	name := m.Name + "-" + m.Version + ".tar"
+	out := filepath.Join(dist, name)
 	if err := pack.Write(ctx, built, out); err != nil {
 		return "", err
 	}
-	return out, list(built, out, c.out == "")
-}
-
-// list puts a package file into the index of its directory. One that is not there is made in the directory for
-// packages, and in no other.
-func list(p *pluginpackage.Package, file string, fresh bool) error {
-	dir, name := filepath.Split(file)
-	info, err := os.Stat(file)
+	info, err := os.Stat(out)
 	if err != nil {
-		return err
+		return "", err
 	}
-	index, err := pluginsource.OpenIndex(dir)
-	switch {
-	case fresh && err != nil:
-		return fmt.Errorf("%s: %w: to pack into another directory, use --output", dir, err)
-	case !fresh && (err != nil || len(index.Plugins) == 0): // what it has, if anything, is of another program
-		return nil
-	}
-	m := p.Manifest
-	index.Add(m.Name, pluginsource.IndexEntry{Version: m.Version, File: name, Digest: p.Digest, Size: info.Size()})
-	return index.Write(dir)
+	index.Add(m.Name, pluginsource.IndexEntry{Version: m.Version, File: name, Digest: built.Digest, Size: info.Size()})
+	return out, index.Write(dist)
 }
 
 // packReport is the output of dev pack --json.

@@ -89,7 +89,8 @@ func (i *install) downloadOne(ctx context.Context, dir string, ref pluginsource.
 	for name, entries := range index.Plugins {
 		for _, e := range entries {
 			if e.Digest == ref.Digest && isThere(filepath.Join(dir, e.File), e.Digest) {
-				return mirrored{Plugin: name, IndexEntry: e}, copyNotices(ctx, source, index, name)
+				copyNotices(source.Notices, index, name)
+				return mirrored{Plugin: name, IndexEntry: e}, nil
 			}
 		}
 	}
@@ -97,9 +98,7 @@ func (i *install) downloadOne(ctx context.Context, dir string, ref pluginsource.
 	if err != nil {
 		return mirrored{}, tool.Errorf(tool.CodeUnavailable, "%w", err)
 	}
-	if err := copyNotices(ctx, source, index, found.Manifest.Name); err != nil {
-		return mirrored{}, err
-	}
+	copyNotices(source.Notices, index, found.Manifest.Name)
 	name := pluginsource.FileName(found.Manifest, found.Digest)
 	at := filepath.Join(dir, name)
 	out := mirrored{Plugin: found.Manifest.Name, IndexEntry: pluginsource.IndexEntry{Version: found.Manifest.Version, File: name, Digest: found.Digest}}
@@ -116,17 +115,13 @@ func (i *install) downloadOne(ctx context.Context, dir string, ref pluginsource.
 	return out, err
 }
 
-// copyNotices puts what a source says of a plugin's versions into an index, unless that has later ones. Whoever
-// installs from there checks the signature.
-func copyNotices(ctx context.Context, from *pluginsource.Source, index pluginsource.Index, plugin string) error {
-	now, err := from.Notices(ctx)
-	if err != nil {
-		return tool.Errorf(tool.CodeUnavailable, "%w", err)
+// copyNotices puts what is said of a plugin's versions into an index, unless that has later ones. Whoever installs
+// from there checks it.
+func copyNotices(now pluginpackage.Sealed, index pluginsource.Index, plugin string) {
+	is, _ := now.Parse()
+	if was, _ := index.Notices[plugin].Parse(); is.Serial > was.Serial {
+		index.Notices[plugin] = now
 	}
-	if there, _ := index.Notices[plugin].Parse(); now.Plugin == plugin && now.Serial > there.Serial {
-		index.Notices[plugin] = now.Sealed()
-	}
-	return nil
 }
 
 // isThere reports whether a file is a package with that digest, and whole.

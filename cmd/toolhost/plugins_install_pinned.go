@@ -112,12 +112,10 @@ func (i *install) syncStep(name string, e lockfile.Entry) (syncStep, error) {
 	v, ok := p.Current()
 	out.Before = v.Version
 	said, err := i.Dir.Said(name)
-	if err == nil {
-		out.Notices, err = said.Of(e.Version)
-	}
 	if err != nil {
 		return out, err
 	}
+	out.Notices = said.Of(e.Version)
 	switch c := pluginsource.CompareVersions(e.Version, v.Version); {
 	case ok && e.SHA256 != "" && v.SHA256 == e.SHA256:
 		out.Action = installer.Nothing

@@ -120,21 +120,21 @@ func TestNotices(t *testing.T) {
 	w.serveInstalled()
 	w.bare("status").exits(0)
 
-	a.pack("--yank", "1.1.100").exits(2).says("has no text", "--yank")
+	a.pack("--yank", "1.1.100").exits(2).says("has no text", "1.1.100=TEXT")
 	a.pack("--yank", "3.0.0=bad").exits(1).says("has no version 3.0.0")
 	w.bare("dev", "pack", a.dir, "--yank", "1.1.100=bad").exits(2).says("is signed with key", "--sign")
 	a.pack("--yank", "1.1.100=it deletes files", "--deprecate", "1.0.100=use 1.2.100", "--advisory", "*=read our page").exits(0)
-	all := []string{"greeter 1.1.100: withdrawn: it deletes files", "greeter 1.1.100: advisory: read our page"}
+	all := []string{"greeter 1.1.100: yanked: it deletes files", "greeter 1.1.100: advisory: read our page"}
 	w.bare("plugins", "install", "--check").exits(0) // nothing was asked
 	w.bare("plugins", "upgrade", "--check").exits(1).prints(all...).says("2 notices")
 	w.bare("plugins", "upgrade", "greeter").exits(0).says(all...)
-	w.bare("plugins", "install", "--check").exits(1).prints("withdrawn: it deletes files")
-	w.bare("plugins", "install", url+"#greeter@1.1.100", "--check").exits(1).prints("withdrawn: it deletes files")
+	w.bare("plugins", "install", "--check").exits(1).prints("yanked: it deletes files")
+	w.bare("plugins", "install", url+"#greeter@1.1.100", "--check").exits(1).prints("yanked: it deletes files")
 	w.bare("status").exits(1).prints("problem: notices: " + all[0])
 	w.bare("plugins", "rollback", "greeter").exits(0).says("greeter 1.0.100: deprecated: use 1.2.100")
 
 	second := newInstallWorld(t)
-	second.bare("plugins", "install", url+"#greeter@1.1.100", "--yes").exits(5).says("withdrawn version 1.1.100: it deletes files", "--force")
+	second.bare("plugins", "install", url+"#greeter@1.1.100", "--yes").exits(5).says("greeter 1.1.100 was not installed: its publisher has withdrawn it: it deletes files", "--force")
 	second.bare("plugins", "install", url, "--yes").exits(0).prints("notice:     deprecated: use 1.2.100", "installed greeter 1.0.100")
 	second.bare("plugins", "install", url+"#greeter@1.1.100", "--yes", "--force").exits(0)
 	mirror := filepath.Join(w.state, "mirror")
@@ -153,7 +153,7 @@ func TestNotices(t *testing.T) {
 		w.bare("plugins", "upgrade", "--check").exits(5).says("notices that are not signed as greeter 1.0.100")
 	}
 	a.rewrite(func(x *pluginsource.Index) { x.Notices = nil }) // who has seen them knows them
-	w.bare("plugins", "upgrade", "--all", "--yes").exits(5).says("withdrawn version 1.1.100")
+	w.bare("plugins", "upgrade", "--all", "--yes").exits(5).says("has withdrawn it")
 	require.NoError(t, os.WriteFile(filepath.Join(a.dir, "dist", "index.json"), whole, 0o600))
 	a.pack("--deprecate", "1.0.100=", "--advisory", "*=").exits(0)
 	w.bare("plugins", "upgrade", "--check").exits(0)
@@ -175,8 +175,8 @@ func TestNoticesInRegistry(t *testing.T) {
 	w.bare("plugins", "install", s.ref(), "--yes").exits(0).prints("installed greeter 1.1.100")
 	w.bare("dev", "pack", "--push", s.ref(), "--yank", "1.1.100=it deletes files").exits(0)
 	w.bare("dev", "pack", "--push", s.ref(), "--advisory", "1.0.100=CVE-2026-1").exits(0)
-	w.bare("plugins", "upgrade", "--check").exits(1).prints("greeter 1.1.100: withdrawn: it deletes files", "1.0.100")
-	w.bare("plugins", "install", s.ref()+":1.1.100", "--yes", "--check").exits(1).prints("withdrawn")
+	w.bare("plugins", "upgrade", "--check").exits(1).prints("greeter 1.1.100: yanked: it deletes files", "1.0.100")
+	w.bare("plugins", "install", s.ref()+":1.1.100", "--yes", "--check").exits(1).prints("yanked")
 	second := newInstallWorld(t)
 	second.bare("plugins", "install", s.ref(), "--yes").exits(0).prints("advisory: CVE-2026-1", "installed greeter 1.0.100")
 

@@ -11,17 +11,13 @@ type Said struct {
 }
 
 // Of returns what is known of a version, for people.
-//
-// # Errors
-//
-// Those of [pluginpackage.Sealed.Parse].
-func (s Said) Of(version string) ([]string, error) {
-	n, err := s.Notices.Parse()
+func (s Said) Of(version string) []string {
+	n, _ := s.Notices.Parse() // as it was before it was kept
 	out := n.Of(version).Lines()
 	if s.Gone == version {
 		out = append(out, "it is not there any more where it came from")
 	}
-	return out, err
+	return out
 }
 
 // Said returns what was last found out about a plugin.

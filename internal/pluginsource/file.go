@@ -22,8 +22,6 @@ type file struct {
 
 func (*file) versions(context.Context) ([]Version, error) { return nil, nil }
 
-func (*file) notices(context.Context) (out pluginpackage.Sealed, err error) { return out, nil }
-
 func (f *file) find(context.Context, Version) (*Found, error) { return f.at(f.path) }
 
 // at opens a package file.

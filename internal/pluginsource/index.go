@@ -141,8 +141,6 @@ type shelved struct {
 
 func (s shelved) versions(context.Context) ([]Version, error) { return s.all, nil }
 
-func (s shelved) notices(context.Context) (pluginpackage.Sealed, error) { return s.said, nil }
-
 // of returns what there is of a plugin; of the only one, if none is named.
 func (x Index) of(plugin string) (out shelved, err error) {
 	names := slices.Sorted(maps.Keys(x.Plugins))

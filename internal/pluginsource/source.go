@@ -40,9 +40,10 @@ func (o Options) progress(what string) func(done, size int64) {
 
 // Source is where packages are. It is for one goroutine.
 type Source struct {
-	Ref    Ref
-	keeper keeper
-	said   *pluginpackage.Notices // nil: they were not asked for yet
+	Ref Ref
+	// Notices are what the publisher says of versions, by what the source says.
+	Notices pluginpackage.Sealed
+	keeper  keeper
 }
 
 // keeper is what has packages, by the kind of the source.
@@ -50,8 +51,6 @@ type keeper interface {
 	// versions returns the versions that there are, in any order. Those of one package that
 	// nothing is known of are none.
 	versions(ctx context.Context) ([]Version, error)
-	// notices returns what the publisher says of versions.
-	notices(ctx context.Context) (pluginpackage.Sealed, error)
 	// find returns a package. V is zero for the only one, or has a tag or a digest.
 	find(ctx context.Context, v Version) (*Found, error)
 	close() error
@@ -62,8 +61,7 @@ type Version struct {
 	Version string
 	// Digest is that of the package. Empty: it is not known before it is fetched.
 	Digest digest.Digest
-	// Yanked says why it is not to be installed, by what the source says. Empty: it may be.
-	Yanked string
+	yanked bool
 	tag    string
 	file   string
 	size   int64
@@ -92,8 +90,16 @@ func Open(ctx context.Context, ref Ref, o Options) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r, ok := s.keeper.(*registryKeeper); ok {
-		r.options = o
+	switch k := s.keeper.(type) {
+	case *registryKeeper:
+		k.options = o
+		if s.Notices, err = k.notices(ctx); err != nil {
+			return nil, fmt.Errorf("%s: %w", sanitize.Line(ref.Place, 300), errors.Join(err, k.close()))
+		}
+	case *webIndex:
+		s.Notices = k.said
+	case *directory:
+		s.Notices = k.said
 	}
 	return s, nil
 }
@@ -112,44 +118,19 @@ func (s *Source) Versions(ctx context.Context) ([]Version, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", sanitize.Line(s.Ref.Place, 300), err)
 	}
-	said, err := s.Notices(ctx)
-	if err != nil {
-		return nil, err
-	}
+	said, _ := s.Notices.Parse() // who installs is told of what is malformed
 	for i := range all {
-		all[i].Yanked = said.Of(all[i].Version).Yanked
+		all[i].yanked = said.Of(all[i].Version)[pluginpackage.Yanked] != ""
 	}
 	slices.SortFunc(all, func(a, b Version) int { return CompareVersions(a.Version, b.Version) })
 	return all, nil
-}
-
-// Notices returns what the source says that the publisher says of versions. Who signed that is not
-// checked.
-//
-// # Errors
-//
-// Those of the server, and of [pluginpackage.Sealed.Parse].
-func (s *Source) Notices(ctx context.Context) (pluginpackage.Notices, error) {
-	if s.said != nil {
-		return *s.said, nil
-	}
-	sealed, err := s.keeper.notices(ctx)
-	var out pluginpackage.Notices
-	if err == nil {
-		out, err = sealed.Parse()
-	}
-	if err != nil {
-		return out, fmt.Errorf("%s: %w", sanitize.Line(s.Ref.Place, 300), err)
-	}
-	s.said = &out
-	return out, nil
 }
 
 // Newest returns the newest release among versions in ascending order; false: there is none. A
 // version such as 1.2.0-rc.1 does not count as a release, nor does one that was withdrawn.
 func Newest(all []Version) (Version, bool) {
 	for _, v := range slices.Backward(all) {
-		if !strings.Contains(v.Version, "-") && v.Yanked == "" {
+		if !strings.Contains(v.Version, "-") && !v.yanked {
 			return v, true
 		}
 	}

@@ -137,12 +137,14 @@ func (i *Installer) Find(ctx context.Context, w Wish) (_ *Candidate, err error) 
 	if c.Plan, err = i.plan(w, found.Package); err != nil {
 		return nil, err
 	}
-	said, err := i.notices(ctx, source, found.Signed)
-	if err == nil {
-		err = c.Plan.judge(said.Of(c.Plan.Version), w.Force)
-	}
+	said, err := i.hear(source, found.Signed, true)
 	if err != nil {
 		return nil, err
+	}
+	c.Plan.Notices = said.Of(c.Plan.Version)
+	n, _ := said.Notices.Parse()
+	if why := n.Of(c.Plan.Version)[pluginpackage.Yanked]; why != "" && c.Plan.Action != Nothing && !w.Force {
+		return nil, refused(c.Plan, "its publisher has withdrawn it: "+why, "install another version, or add --force")
 	}
 	return c, nil
 }

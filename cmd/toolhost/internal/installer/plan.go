@@ -150,12 +150,10 @@ func (i *Installer) PlanKept(v installed.Version, s pluginpackage.Signed) (Plan,
 		return p, unusable(err)
 	}
 	said, err := i.Dir.Said(v.Name)
-	if err == nil {
-		p.Notices, err = said.Of(v.Version)
-	}
 	if err != nil {
 		return p, unusable(err)
 	}
+	p.Notices = said.Of(v.Version)
 	p.compare(s.Manifest, nil)
 	if before, ok := there.Current(); ok {
 		p.Before = before.Version
