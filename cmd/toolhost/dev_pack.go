@@ -47,12 +47,10 @@ unless REF names another. Credentials are those of Docker's configuration, which
 podman login and others write. A tag that another package has stays as it is, unless --force
 moves it: who has installed a version expects that it does not change.
 
-Without --output it is listed in dist/index.json: any web server with that directory is a place to
-install and upgrade from.
+Without --output, dist/index.json lists it, so that any web server can offer that directory.
 
---yank, --deprecate and --advisory pack nothing. They change what is said of versions that are out, in
-the registry of --push, else in dist/index.json. VERSION * is every one, and an empty
-TEXT takes back. Sign it as the packages: else installing refuses it.`
+--yank, --deprecate and --advisory change what is said of versions that are out, in the registry of
+--push, else in dist/index.json. VERSION * is every one; no TEXT takes back. Sign as the packages are.`
 
 // packCommand is toolhost dev pack.
 type packCommand struct {
@@ -87,9 +85,9 @@ func newDevPackCommand(s *session.Session) *cobra.Command {
 	f.BoolVar(&c.force, "force", false, "with --push: move a tag that another package has")
 	f.StringVar(&c.definitions, "definitions", "", "run no binary, and take what --print-definitions printed from `FILE`")
 	f.BoolVar(&c.printDefinitions, "print-definitions", false, "print what the plugin says of itself, and pack nothing")
-	f.StringArrayVar(&c.yank, "yank", nil, "withdraw a version: `VERSION=REASON` (repeatable)")
-	f.StringArrayVar(&c.deprecate, "deprecate", nil, "say what to use in place of one: `VERSION=TEXT` (repeatable)")
-	f.StringArrayVar(&c.advisory, "advisory", nil, "say what is wrong with one: `VERSION=TEXT` (repeatable)")
+	f.StringArrayVar(&c.yank, "yank", nil, "pack nothing, withdraw `VERSION=REASON`")
+	f.StringArrayVar(&c.deprecate, "deprecate", nil, "the same, with what to use instead: `VERSION=TEXT`")
+	f.StringArrayVar(&c.advisory, "advisory", nil, "the same, with what is wrong: `VERSION=TEXT`")
 	p := &c.project
 	f.StringVar(&p.Name, "name", "", "the plugin's `NAME`")
 	f.StringVar(&p.Version, "version", "", "its `VERSION`")

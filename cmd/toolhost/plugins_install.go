@@ -25,36 +25,31 @@ REF is one of
 
   oci://HOST/REPOSITORY[:TAG]        a registry; without a tag the newest
   https://HOST/PATH/NAME.tar         a package on a web server
-  https://HOST/PATH/#NAME[@VERSION]  a directory with the index.json of dev pack or --download
+  https://HOST/PATH/#NAME[@VERSION]  a directory with an index.json
   FILE.tar, DIRECTORY#NAME[@VERSION] the same on a disk
 
-where a directory with one plugin needs no #NAME, and any of them may end in @sha256:DIGEST, which is that of the package. A download that is cut off
-resumes while the command runs.
+A directory with one plugin needs no #NAME, and any REF may end in @sha256:DIGEST, which is that of
+the package. A download that is cut off resumes while the command runs.
 
 What is shown are the tools with their safety, what they ask of callers, and what the plugin's
 process needs, with what is new in comparison with the version before. Without a terminal, and with
 --json, --yes is the answer. What trust: forbids is never installed.
 
-Plugins are installed to a directory of toolhost's own (install_dir), and nothing else is written
-to, but the lock next to it: it pins what is installed, the files of all platforms that a package has,
-and where it came from. With --pin, or if the configuration names plugins or plugin_dirs, the
-project's toolhost.lock pins it too.
+Plugins go to a directory of toolhost's own (install_dir). The lock next to it pins the files of all
+platforms that a package has, and where it came from; with --pin, or if the configuration names
+plugins or plugin_dirs, the project's toolhost.lock does too.
 
-Without a REF, this machine is brought to what the project's lock says, else the user's: the plugins that it pins and
-that are not there are installed, and those that are there in another version exchanged, in either
-direction, from where the lock says. Nothing is asked: the lock is the yes. Nothing is removed, the
-lock is not written, and plugins that toolhost did not install are left alone. With --mirror no
-other server is asked.
+Without a REF, this machine is brought to what the project's lock says, else the user's: what it pins
+is installed, or exchanged in either direction, from where the lock says. Nothing is asked: the lock
+is the yes, also for what was withdrawn. Nothing is removed, the lock is not written, and plugins that
+toolhost did not install are left alone. With --mirror no other server is asked.
 
 With --download nothing is installed: the packages that are named, or that the lock pins, are
 copied to a directory, with the files of all platforms and an index.json. Serve it by any web
 server, or carry it: --mirror DIR, or DIR#NAME as a REF.
 
-What its publisher has withdrawn is not installed without --force; what is deprecated or has an advisory is, with
-that said. What the lock pins is installed all the same.
-
-With --check nothing changes, and the exit status is 1 if anything would, or if something is known of what is
-installed: without a REF, what an upgrade --check found last.`
+With --check nothing changes, and the exit status is 1 if anything would, or if there is a notice of what
+is installed: without a REF, by what upgrade --check found last.`
 
 // installFlags are the flags of commands that install something.
 type installFlags struct {
@@ -115,7 +110,7 @@ func (f *installFlags) bind(cmd *cobra.Command) {
 	flags.BoolVar(&f.yes, "yes", false, "do not ask")
 	flags.BoolVar(&f.noLock, "no-lock", false, "do not pin it; it is refused where a lock is in effect")
 	flags.BoolVar(&f.downgrade, "downgrade", false, "go back to an older version")
-	flags.BoolVar(&f.force, "force", false, "take other bytes of the same version, a package that lost its signature, or one that was withdrawn")
+	flags.BoolVar(&f.force, "force", false, "take other bytes of the same version, or a package that lost its signature or was withdrawn")
 }
 
 // install is one run of a command that installs plugins.

@@ -40,7 +40,7 @@ It lasts until the file is another one, or until toolhost plugins restart NAME.`
 			})
 		},
 	}
-	cmd.Flags().Bool("yes", false, "do not ask, as rollback never does: for scripts that say it to install and upgrade")
+	cmd.Flags().Bool("yes", false, "do not ask, as it never does")
 	return cmd
 }
 
