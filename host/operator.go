@@ -49,15 +49,15 @@ func (o *operator) pinsOf(dir string) (pluginrun.Pins, error) {
 	if o.recorder != nil {
 		all = append(all, recording{o.recorder, dir == ""})
 	}
-	if signed := verified.of(dir, &o.signed); signed != nil {
-		all = append(all, signed)
-	}
 	pins, err := o.lockPins(dir)
 	if err != nil {
 		return nil, err
 	}
-	if pins != nil {
+	if pins != nil { // first: of a file that was edited, a signature says no more than that it has none
 		all = append(all, pins)
+	}
+	if signed := verified.of(dir, &o.signed); signed != nil {
+		all = append(all, signed)
 	}
 	if all == nil {
 		return nil, nil

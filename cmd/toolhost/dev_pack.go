@@ -15,6 +15,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/pack"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/internal/pluginpackage"
+	"github.com/toolhost/toolhost/internal/pluginsource"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -44,7 +45,12 @@ toolhost dev keygen, or of minisign.
 --push sends it to a registry, or a FILE that was packed before, under the tag of its version
 unless REF names another. Credentials are those of Docker's configuration, which docker login,
 podman login and others write. A tag that another package has stays as it is, unless --force
-moves it: who has installed a version expects that it does not change.`
+moves it: who has installed a version expects that it does not change.
+
+Without --output, dist/index.json lists it, so that any web server can offer that directory.
+
+--yank, --deprecate and --advisory change what is said of versions that are out, in the registry of
+--push, else in dist/index.json. VERSION * is every one; no TEXT takes back. Sign as the packages are.`
 
 // packCommand is toolhost dev pack.
 type packCommand struct {
@@ -54,6 +60,7 @@ type packCommand struct {
 	out, key, definitions, push string
 	force, printDefinitions     bool
 	words                       passwords
+	yank, deprecate, advisory   []string // notices, as VERSION=TEXT
 }
 
 func newDevPackCommand(s *session.Session) *cobra.Command {
@@ -65,6 +72,7 @@ func newDevPackCommand(s *session.Session) *cobra.Command {
 		Example: `  toolhost dev pack
   toolhost dev pack --sign acme.key --push oci://ghcr.io/acme/hello
   toolhost dev pack dist/hello-1.2.0.tar --push oci://ghcr.io/acme/hello
+  toolhost dev pack --yank "1.1.0=it deletes files" --sign acme.key
   toolhost dev pack --binary any=./hello --license MIT -o hello.tar`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), append(args, ".")[0]) },
@@ -77,6 +85,9 @@ func newDevPackCommand(s *session.Session) *cobra.Command {
 	f.BoolVar(&c.force, "force", false, "with --push: move a tag that another package has")
 	f.StringVar(&c.definitions, "definitions", "", "run no binary, and take what --print-definitions printed from `FILE`")
 	f.BoolVar(&c.printDefinitions, "print-definitions", false, "print what the plugin says of itself, and pack nothing")
+	f.StringArrayVar(&c.yank, "yank", nil, "pack nothing, withdraw `VERSION=REASON`")
+	f.StringArrayVar(&c.deprecate, "deprecate", nil, "the same, with what to use instead: `VERSION=TEXT`")
+	f.StringArrayVar(&c.advisory, "advisory", nil, "the same, with what is wrong: `VERSION=TEXT`")
 	p := &c.project
 	f.StringVar(&p.Name, "name", "", "the plugin's `NAME`")
 	f.StringVar(&p.Version, "version", "", "its `VERSION`")
@@ -127,6 +138,9 @@ func (c *packCommand) read(dir string) (pack.Project, error) {
 }
 
 func (c *packCommand) run(ctx context.Context, dir string) error {
+	if len(c.yank)+len(c.deprecate)+len(c.advisory) > 0 {
+		return c.notify(ctx, dir)
+	}
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return c.pushFile(ctx, dir)
 	}
@@ -146,13 +160,9 @@ func (c *packCommand) run(ctx context.Context, dir string) error {
 			return exit.With(exit.BadUsage, err)
 		}
 	}
-	var key *minisign.PrivateKey
-	if c.key != "" { // before the plugin runs, as it may ask
-		read, err := pack.ReadKey(c.key, func() (string, error) { return c.words.ask(ctx, c.key) })
-		if err != nil {
-			return exit.With(exit.BadUsage, err)
-		}
-		key = &read
+	key, err := c.secret(ctx) // before the plugin runs, as it may ask
+	if err != nil {
+		return err
 	}
 	about, err := c.describe(ctx, p)
 	if err != nil {
@@ -179,6 +189,18 @@ func (c *packCommand) run(ctx context.Context, dir string) error {
 	return c.report(built, out, &pushed)
 }
 
+// secret reads the key of --sign; nil: there is none.
+func (c *packCommand) secret(ctx context.Context) (*minisign.PrivateKey, error) {
+	if c.key == "" {
+		return nil, nil //nolint:nilnil // nothing is signed
+	}
+	key, err := pack.ReadKey(c.key, func() (string, error) { return c.words.ask(ctx, c.key) })
+	if err != nil {
+		return nil, exit.With(exit.BadUsage, err)
+	}
+	return &key, nil
+}
+
 func (c *packCommand) describe(ctx context.Context, p pack.Project) (pack.Description, error) {
 	if c.definitions != "" {
 		return pack.ReadDescription(c.definitions)
@@ -191,15 +213,28 @@ func (c *packCommand) describe(ctx context.Context, p pack.Project) (pack.Descri
 }
 
 func (c *packCommand) write(ctx context.Context, p pack.Project, built *pluginpackage.Package) (string, error) {
-	out := c.out
-	if out == "" {
-		dist := filepath.Join(p.Dir, "dist")
-		if err := os.MkdirAll(dist, 0o755); err != nil { //nolint:gosec // next to the author's sources
-			return "", err
-		}
-		out = filepath.Join(dist, built.Manifest.Name+"-"+built.Manifest.Version+".tar")
+	if c.out != "" {
+		return c.out, pack.Write(ctx, built, c.out)
 	}
-	return out, pack.Write(ctx, built, out)
+	dist, m := filepath.Join(p.Dir, "dist"), built.Manifest
+	if err := os.MkdirAll(dist, 0o755); err != nil { //nolint:gosec // next to the author's sources
+		return "", err
+	}
+	index, err := pluginsource.OpenIndex(dist)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w: to write elsewhere, use --output", dist, err)
+	}
+	name := m.Name + "-" + m.Version + ".tar"
+	out := filepath.Join(dist, name)
+	if err := pack.Write(ctx, built, out); err != nil {
+		return "", err
+	}
+	info, err := os.Stat(out)
+	if err != nil {
+		return "", err
+	}
+	index.Add(m.Name, pluginsource.IndexEntry{Version: m.Version, File: name, Digest: built.Digest, Size: info.Size()})
+	return out, index.Write(dist)
 }
 
 // packReport is the output of dev pack --json.

@@ -4,17 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/opencontainers/go-digest"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/pluginpackage"
 	"github.com/toolhost/toolhost/internal/pluginsource"
-	"github.com/toolhost/toolhost/internal/safefile"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -37,12 +34,9 @@ func (i *install) download(ctx context.Context, dir string, refs []string) error
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // for a web server
 		return exit.With(exit.BadUsage, err)
 	}
-	index, err := pluginsource.ReadIndex(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	index, err := pluginsource.OpenIndex(dir)
+	if err != nil {
 		return exit.With(exit.BadUsage, err)
-	}
-	if index.Plugins == nil {
-		index.Plugins = map[string][]pluginsource.IndexEntry{}
 	}
 	all, failed := []mirrored{}, error(nil)
 	for _, ref := range wanted {
@@ -52,17 +46,12 @@ func (i *install) download(ctx context.Context, dir string, refs []string) error
 			continue
 		}
 		all = append(all, one)
-		entries := slices.DeleteFunc(index.Plugins[one.Plugin], func(e pluginsource.IndexEntry) bool { return e.Digest == one.Digest })
-		index.Plugins[one.Plugin] = append(entries, one.IndexEntry)
+		index.Add(one.Plugin, one.IndexEntry)
 		if !i.s.Flags.JSON {
 			i.s.Out.Text(fmt.Sprintf("%s %s: %s\n", one.Plugin, one.Version, one.File))
 		}
 	}
-	text, err := index.Bytes()
-	if err == nil {
-		err = safefile.Replace(filepath.Join(dir, pluginsource.IndexName), text, 0o644)
-	}
-	failed = errors.Join(failed, err)
+	failed = errors.Join(failed, index.Write(dir))
 	if i.s.Flags.JSON {
 		return i.s.Out.Report(map[string]any{"dir": dir, "packages": all}, failed)
 	}
@@ -90,24 +79,26 @@ func (i *install) toDownload(refs []string) (out []pluginsource.Ref, err error) 
 	return out, nil
 }
 
-// downloadOne copies a package, unless it is there.
+// downloadOne copies a package, unless it is there, and what its publisher says of the plugin's versions.
 func (i *install) downloadOne(ctx context.Context, dir string, ref pluginsource.Ref, index pluginsource.Index) (mirrored, error) {
-	for name, entries := range index.Plugins {
-		for _, e := range entries {
-			if e.Digest == ref.Digest && isThere(filepath.Join(dir, e.File), e.Digest) {
-				return mirrored{Plugin: name, IndexEntry: e}, nil
-			}
-		}
-	}
 	source, err := i.Source(ctx, ref)
 	if err != nil {
 		return mirrored{}, err
 	}
 	defer func() { _ = source.Close() }()
+	for name, entries := range index.Plugins {
+		for _, e := range entries {
+			if e.Digest == ref.Digest && isThere(filepath.Join(dir, e.File), e.Digest) {
+				copyNotices(source.Notices, index, name)
+				return mirrored{Plugin: name, IndexEntry: e}, nil
+			}
+		}
+	}
 	found, err := source.Find(ctx, "")
 	if err != nil {
 		return mirrored{}, tool.Errorf(tool.CodeUnavailable, "%w", err)
 	}
+	copyNotices(source.Notices, index, found.Manifest.Name)
 	name := pluginsource.FileName(found.Manifest, found.Digest)
 	at := filepath.Join(dir, name)
 	out := mirrored{Plugin: found.Manifest.Name, IndexEntry: pluginsource.IndexEntry{Version: found.Manifest.Version, File: name, Digest: found.Digest}}
@@ -124,8 +115,16 @@ func (i *install) downloadOne(ctx context.Context, dir string, ref pluginsource.
 	return out, err
 }
 
-// isThere reports whether a file is a package with that digest. Its blobs are checked by whoever reads
-// them.
+// copyNotices puts what is said of a plugin's versions into an index, unless that has later ones. Whoever installs
+// from there checks it.
+func copyNotices(now pluginpackage.Sealed, index pluginsource.Index, plugin string) {
+	is, _ := now.Parse()
+	if was, _ := index.Notices[plugin].Parse(); is.Serial > was.Serial {
+		index.Notices[plugin] = now
+	}
+}
+
+// isThere reports whether a file is a package with that digest, and whole.
 func isThere(path string, sum digest.Digest) bool {
 	t, err := pluginpackage.OpenTar(path)
 	if err != nil {

@@ -25,32 +25,31 @@ REF is one of
 
   oci://HOST/REPOSITORY[:TAG]        a registry; without a tag the newest
   https://HOST/PATH/NAME.tar         a package on a web server
-  https://HOST/PATH/index.json#NAME  a directory that --download wrote
-  FILE.tar, DIRECTORY#NAME           the same on a disk
+  https://HOST/PATH/#NAME[@VERSION]  a directory with an index.json
+  FILE.tar, DIRECTORY#NAME[@VERSION] the same on a disk
 
-and any of them may end in @sha256:DIGEST, which is that of the package. A download that is cut off
-resumes while the command runs.
+A directory with one plugin needs no #NAME, and any REF may end in @sha256:DIGEST, which is that of
+the package. A download that is cut off resumes while the command runs.
 
 What is shown are the tools with their safety, what they ask of callers, and what the plugin's
 process needs, with what is new in comparison with the version before. Without a terminal, and with
 --json, --yes is the answer. What trust: forbids is never installed.
 
-Plugins are installed to a directory of toolhost's own (install_dir), and nothing else is written
-to, but the lock next to it: it pins what is installed, the files of all platforms that a package has,
-and where it came from. With --pin, or if the configuration names plugins or plugin_dirs, the
-project's toolhost.lock pins it too.
+Plugins go to a directory of toolhost's own (install_dir). The lock next to it pins the files of all
+platforms that a package has, and where it came from; with --pin, or if the configuration names
+plugins or plugin_dirs, the project's toolhost.lock does too.
 
-Without a REF, this machine is brought to what the project's lock says, else the user's: the plugins that it pins and
-that are not there are installed, and those that are there in another version exchanged, in either
-direction, from where the lock says. Nothing is asked: the lock is the yes. Nothing is removed, the
-lock is not written, and plugins that toolhost did not install are left alone. With --mirror no
-other server is asked.
+Without a REF, this machine is brought to what the project's lock says, else the user's: what it pins
+is installed, or exchanged in either direction, from where the lock says. Nothing is asked: the lock
+is the yes, also for what was withdrawn. Nothing is removed, the lock is not written, and plugins that
+toolhost did not install are left alone. With --mirror no other server is asked.
 
 With --download nothing is installed: the packages that are named, or that the lock pins, are
 copied to a directory, with the files of all platforms and an index.json. Serve it by any web
 server, or carry it: --mirror DIR, or DIR#NAME as a REF.
 
-With --check nothing changes, and the exit status is 1 if anything would.`
+With --check nothing changes, and the exit status is 1 if anything would, or if there is a notice of what
+is installed: without a REF, by what upgrade --check found last.`
 
 // installFlags are the flags of commands that install something.
 type installFlags struct {
@@ -111,7 +110,7 @@ func (f *installFlags) bind(cmd *cobra.Command) {
 	flags.BoolVar(&f.yes, "yes", false, "do not ask")
 	flags.BoolVar(&f.noLock, "no-lock", false, "do not pin it; it is refused where a lock is in effect")
 	flags.BoolVar(&f.downgrade, "downgrade", false, "go back to an older version")
-	flags.BoolVar(&f.force, "force", false, "take other bytes of the same version, or a package that lost its signature")
+	flags.BoolVar(&f.force, "force", false, "take other bytes of the same version, or a package that lost its signature or was withdrawn")
 }
 
 // install is one run of a command that installs plugins.
@@ -219,6 +218,13 @@ func (i *install) finish(ctx context.Context, out installation, p *installed.Pre
 	}
 	out.Served, out.Reason = i.served(ctx, out.Plan)
 	return out, nil
+}
+
+// warnOf says what is to be known of a version, where no person was shown its plan.
+func (i *install) warnOf(p installer.Plan) {
+	for _, notice := range p.Notices {
+		i.s.Warn(&tool.Error{Plugin: p.Plugin, Message: p.String() + ": " + notice})
+	}
 }
 
 // report prints what was installed.

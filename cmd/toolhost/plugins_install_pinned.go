@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/installer"
@@ -27,6 +28,8 @@ type syncStep struct {
 	Served string `json:"served,omitempty"`
 	Reason string `json:"reason,omitempty"`
 	Error  string `json:"error,omitempty"`
+	// Notices are what is to be known of the version, by what was last found out.
+	Notices []string `json:"notices,omitempty"`
 
 	entry lockfile.Entry
 }
@@ -71,12 +74,16 @@ func (i *install) sync(ctx context.Context, mirror string, check bool) error {
 	}
 	var failed error
 	due := slices.ContainsFunc(report.Plugins, func(t syncStep) bool { return t.Action != installer.Nothing })
-	if check && due {
+	noted := slices.ContainsFunc(report.Plugins, func(t syncStep) bool { return len(t.Notices) > 0 })
+	switch {
+	case check && due:
 		failed = exit.With(exit.Failed, errors.New("this machine is not as the lock says: toolhost plugins install"))
+	case check && noted:
+		failed = exit.With(exit.Failed, errors.New("something is to be known of what is installed"))
 	}
 	for n, step := range report.Plugins {
 		if !i.s.Flags.JSON {
-			i.s.Out.Text(step.String() + "\n")
+			i.s.Out.Text(strings.Join(append([]string{step.String()}, step.Notices...), "\n  ") + "\n")
 		}
 		if check || step.Action == installer.Nothing {
 			continue
@@ -104,6 +111,11 @@ func (i *install) syncStep(name string, e lockfile.Entry) (syncStep, error) {
 	}
 	v, ok := p.Current()
 	out.Before = v.Version
+	said, err := i.Dir.Said(name)
+	if err != nil {
+		return out, err
+	}
+	out.Notices = said.Of(e.Version)
 	switch c := pluginsource.CompareVersions(e.Version, v.Version); {
 	case ok && e.SHA256 != "" && v.SHA256 == e.SHA256:
 		out.Action = installer.Nothing
@@ -144,6 +156,7 @@ func (i *install) syncOne(ctx context.Context, t syncStep, mirror string) (insta
 			"%s was not installed: its file is sha256:%s, pinned is sha256:%s", c.Plan, c.Plan.SHA256, t.entry.SHA256).
 			Of("", t.Plugin), c.Close())
 	}
+	i.warnOf(c.Plan)
 	prepared, err := i.Prepare(ctx, c)
 	if err != nil {
 		return installation{}, errors.Join(err, c.Close())
@@ -168,7 +181,7 @@ func (i *install) pinnedRef(name, source, mirror string) (pluginsource.Ref, erro
 	}
 	if at.Kind != pluginsource.Directory && at.Kind != pluginsource.WebIndex {
 		return at, exit.Usage(sanitize.Text(mirror)+" is not a mirror",
-			"name a directory that toolhost plugins install --download wrote, or its URL with / at its end")
+			"name a directory that toolhost plugins install --download wrote, or its URL")
 	}
 	at.Plugin, at.Digest = name, sum
 	return at, nil

@@ -67,15 +67,18 @@ func (i *install) refs(ctx context.Context, texts []string, check bool) error {
 	return failed
 }
 
-// look returns what would be installed, and an error if that would change anything.
+// look returns what would be installed, and an error if that would change anything, or something is to be known of it.
 func (i *install) look(ctx context.Context, w installer.Wish) (installer.Plan, error) {
 	w.Downgrade, w.Force, w.Pinned = i.flags.downgrade, i.flags.force, i.lock.pinned()
 	c, err := i.Find(ctx, w)
 	if err != nil {
 		return installer.Plan{}, err
 	}
-	if c.Plan.Action != installer.Nothing || !i.lock.has(c.Plan) {
+	switch {
+	case c.Plan.Action != installer.Nothing || !i.lock.has(c.Plan):
 		err = exit.With(exit.Failed, errors.New(c.Plan.String()+" is not installed and pinned"))
+	case len(c.Plan.Notices) > 0:
+		err = exit.With(exit.Failed, errors.New("of "+c.Plan.String()+", "+plural(len(c.Plan.Notices), "notice")))
 	}
 	return c.Plan, errors.Join(err, c.Close())
 }

@@ -14,7 +14,7 @@ import (
 )
 
 func newPluginsRollbackCommand(s *session.Session) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "rollback NAME [VERSION]",
 		Short: "Go back to the plugin's binary that served before",
 		Long: fmt.Sprintf(`Of a plugin that toolhost has installed, put the version in place that was there before, or the
@@ -40,6 +40,8 @@ It lasts until the file is another one, or until toolhost plugins restart NAME.`
 			})
 		},
 	}
+	cmd.Flags().Bool("yes", false, "do not ask, as it never does")
+	return cmd
 }
 
 func rollBackPlugin(ctx context.Context, s *session.Session, b *control.Client, name string) error {

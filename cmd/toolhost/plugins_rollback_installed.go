@@ -75,6 +75,7 @@ func (i *install) putKept(ctx context.Context, v installed.Version) (installatio
 	if plan.Action == installer.Nothing && i.lock.has(plan) {
 		return installation{Plan: plan}, nil
 	}
+	i.warnOf(plan)
 	prepared, err := i.Dir.PrepareKept(v)
 	if err != nil {
 		return installation{}, tool.Errorf(tool.CodeUnavailable, "%w", err).Of("", v.Name)

@@ -28,7 +28,7 @@ toolhost plugins install does. The daemon changes over without losing a call. Th
 toolhost plugins rollback NAME goes back.
 
 With --check nothing changes: the newest releases are shown, and the exit status is 1 if there is a newer
-one.`, installed.KeptVersions),
+one, a notice of what is installed (withdrawn, deprecated, an advisory), or that is no longer there.`, installed.KeptVersions),
 		Example: `  toolhost plugins upgrade files
   toolhost plugins upgrade --all --yes
   toolhost plugins upgrade --check`,
@@ -120,22 +120,24 @@ func (i *install) upgrade(ctx context.Context, names []string, check bool) error
 }
 
 func (i *install) upgradeOne(ctx context.Context, v installed.Version) (installation, error) {
-	newest, newer, err := i.Newest(ctx, v)
+	newest, err := i.Newest(ctx, v)
 	if err != nil {
 		return installation{}, err
 	}
-	if !newer {
-		return installation{Plan: installer.Plan{
+	if !newest.Newer {
+		plan := installer.Plan{
 			Plugin: v.Name, Version: v.Version, Before: v.Version, Action: installer.Nothing, Source: v.Source, Package: v.Package,
-			Platform: v.Platform, SHA256: v.SHA256, Publisher: v.Publisher,
-		}}, nil
+			Platform: v.Platform, SHA256: v.SHA256, Publisher: v.Publisher, Notices: newest.Notices,
+		}
+		i.warnOf(plan)
+		return installation{Plan: plan}, nil
 	}
 	ref, err := pluginsource.Parse(v.Source)
 	if err != nil {
 		return installation{}, err
 	}
 	if ref.Tag != "" {
-		newest = ""
+		newest.Version = ""
 	}
-	return i.one(ctx, installer.Wish{Ref: ref.Follow(), Version: newest, Name: v.Name})
+	return i.one(ctx, installer.Wish{Ref: ref.Follow(), Version: newest.Version, Name: v.Name})
 }

@@ -5,6 +5,7 @@
 //	plugins/.signed/SHA256/       manifest.json and manifest.json.minisig of a file, by its digest
 //	content/SHA256                the files and manifests of all versions, by their digests
 //	versions.json                 which versions of which plugin there are
+//	notices.json                  what was last found out about them where they came from
 //	downloads/                    what is being fetched
 //	lock                          is locked by whoever changes anything
 //
@@ -37,6 +38,7 @@ const (
 	contentDir   = "content"
 	downloadsDir = "downloads"
 	recordName   = "versions.json"
+	saidName     = "notices.json"
 	lockName     = "lock"
 )
 
@@ -53,6 +55,7 @@ const (
 type Dir struct {
 	marked    *marked.Dir
 	record    state.File[map[string][]Version] // what was put in place last first
+	said      state.File[map[string]Said]
 	downloads *os.Root
 	lock      *os.File // nil: not locked
 }
@@ -74,7 +77,10 @@ func Open(dir string) (*Dir, error) {
 	if err != nil {
 		return nil, fmt.Errorf("plugins cannot be installed to %s: %w", abs, err)
 	}
-	d := &Dir{marked: m, record: state.File[map[string][]Version]{Path: filepath.Join(abs, recordName), Max: maxRecord}}
+	d := &Dir{
+		marked: m, record: state.File[map[string][]Version]{Path: filepath.Join(abs, recordName), Max: maxRecord},
+		said: state.File[map[string]Said]{Path: filepath.Join(abs, saidName), Max: maxRecord},
+	}
 	for _, sub := range []string{signedDir, contentDir, downloadsDir} {
 		err = errors.Join(err, m.Root().MkdirAll(sub, 0o700))
 	}

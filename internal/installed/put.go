@@ -182,5 +182,5 @@ func (d *Dir) Remove(name string) error {
 		return err
 	}
 	err = errors.Join(safefile.SyncDir(d.at(pluginsDir)), d.change(name, func([]Version) []Version { return nil }))
-	return errors.Join(err, d.prune())
+	return errors.Join(err, d.Hear(name, Said{}), d.prune())
 }

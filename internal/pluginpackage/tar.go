@@ -39,7 +39,7 @@ type section struct{ offset, size int64 }
 
 // OpenTar opens a package file. It reads the headers of the archive and the index, and checks
 // that the archive has nothing else than an OCI image layout of one manifest has: oci-layout,
-// index.json and blobs/sha256/DIGEST, regular files, each once. [Read] reads the package.
+// index.json and blobs/sha256/DIGEST, regular files, each once, and each blob is what its name says. [Read] reads the package.
 //
 // # Errors
 //
@@ -116,7 +116,7 @@ func (t *Tar) read(size int64) error {
 		return fmt.Errorf("index.json has %d manifests, expected one", len(index.Manifests))
 	}
 	t.root = index.Manifests[0]
-	return t.checkUse()
+	return t.checkBlobs()
 }
 
 // scan calls f for each entry of an archive, and returns where the last one ends. Contents are
@@ -201,8 +201,8 @@ func unmarshal(text []byte, v any) error {
 	return nil
 }
 
-// checkUse refuses an archive with blobs that are not the package's.
-func (t *Tar) checkUse() error {
+// checkBlobs refuses an archive with blobs that are not the package's, or are damaged, whether they are read later or not.
+func (t *Tar) checkBlobs() error {
 	text, err := fetch(context.Background(), t, t.root, MaxManifest)
 	if err != nil {
 		return fmt.Errorf("the OCI manifest: %w", err)
@@ -215,9 +215,13 @@ func (t *Tar) checkUse() error {
 	for _, l := range m.Layers {
 		used[l.Digest] = true
 	}
-	for d := range t.blobs {
+	for d, s := range t.blobs {
 		if !used[d] {
 			return fmt.Errorf("the archive has a blob %s that the package does not use", d)
+		}
+		all := verify(io.NopCloser(io.NewSectionReader(t.file, s.offset, s.size)), ocispec.Descriptor{Digest: d, Size: s.size})
+		if _, err := io.Copy(io.Discard, all); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -438,6 +438,9 @@ func TestParse(t *testing.T) {
 		"https://host.example/a.tar@" + sum:   {Kind: WebFile, Place: "https://host.example/a.tar", Digest: digest.Digest(sum)},
 		"https://host.example/a/index.json#b": {Kind: WebIndex, Place: "https://host.example/a/index.json", Plugin: "b"},
 		"https://host.example/a/":             {Kind: WebIndex, Place: "https://host.example/a/index.json"},
+		"https://host.example/a":              {Kind: WebIndex, Place: "https://host.example/a/index.json"},
+		"https://host.example":                {Kind: WebIndex, Place: "https://host.example/index.json"},
+		"https://host.example/a#b@1.2.0":      {Kind: WebIndex, Place: "https://host.example/a/index.json", Plugin: "b", Tag: "1.2.0"},
 		"http://127.0.0.1:1/a.tar":            {Kind: WebFile, Place: "http://127.0.0.1:1/a.tar"},
 	} {
 		got, err := Parse(text)
@@ -447,8 +450,8 @@ func TestParse(t *testing.T) {
 	}
 	for _, text := range []string{
 		"", "oci://", "oci://host.example", "oci://host.example/A", "oci://host.example/a:b:c", "oci://host.example/a@sha256:12",
-		"http://host.example/a.tar", "https://me:secret@host.example/a.tar", "https://host.example/a", "ftp://host.example/a.tar",
-		"/nowhere/at/all.tar", "a\nb", "https://host.example/a.tar#b", strings.Repeat("a", maxRef+1),
+		"http://host.example/a.tar", "https://me:secret@host.example/a.tar", "ftp://host.example/a.tar",
+		"/nowhere/at/all.tar", "a\nb", "https://host.example/a.tar#b", "https://host.example/a.tar#@1.2.0", strings.Repeat("a", maxRef+1),
 	} {
 		if r, err := Parse(text); err == nil {
 			t.Errorf("%q: %+v", text, r)

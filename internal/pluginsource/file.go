@@ -50,8 +50,8 @@ func (f *file) close() error {
 
 // directory is a directory with an index.
 type directory struct {
-	file
-	all []Version
+	shelved
+	files file
 }
 
 func newDirectory(ref Ref) (*directory, error) {
@@ -59,8 +59,8 @@ func newDirectory(ref Ref) (*directory, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &directory{file: file{path: ref.Place}}
-	d.all, err = x.of(ref.Plugin)
+	d := &directory{files: file{path: ref.Place}}
+	d.shelved, err = x.of(ref.Plugin)
 	return d, err
 }
 
@@ -82,8 +82,8 @@ func ReadIndex(dir string) (Index, error) {
 	return ParseIndex(text)
 }
 
-func (d *directory) versions(context.Context) ([]Version, error) { return d.all, nil }
-
 func (d *directory) find(_ context.Context, v Version) (*Found, error) {
-	return d.at(filepath.Join(d.path, v.file))
+	return d.files.at(filepath.Join(d.files.path, v.file))
 }
+
+func (d *directory) close() error { return d.files.close() }

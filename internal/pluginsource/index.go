@@ -2,10 +2,12 @@ package pluginsource
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -14,6 +16,7 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/toolhost/toolhost/internal/pluginpackage"
+	"github.com/toolhost/toolhost/internal/safefile"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
@@ -31,6 +34,8 @@ type Index struct {
 	SchemaVersion int `json:"schema_version"`
 	// Plugins has the packages of each plugin.
 	Plugins map[string][]IndexEntry `json:"plugins"`
+	// Notices are what the publishers of plugins say of versions.
+	Notices map[string]pluginpackage.Sealed `json:"notices,omitempty"`
 }
 
 // IndexEntry is a package in a file.
@@ -49,8 +54,37 @@ func FileName(m pluginpackage.Manifest, d digest.Digest) string {
 	return fmt.Sprintf("%s-%s-%.12s.tar", m.Name, m.Version, d.Encoded())
 }
 
-// Bytes returns the index as a file, the same for the same packages.
-func (x Index) Bytes() ([]byte, error) {
+// OpenIndex reads the index of a directory, which need not have one.
+//
+// # Errors
+//
+// Those of [ReadIndex].
+func OpenIndex(dir string) (Index, error) {
+	x, err := ReadIndex(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	if x.Plugins == nil {
+		x.Plugins = map[string][]IndexEntry{}
+	}
+	if x.Notices == nil {
+		x.Notices = map[string]pluginpackage.Sealed{}
+	}
+	return x, err
+}
+
+// Add adds a package, in place of one with its digest or file name.
+func (x Index) Add(plugin string, e IndexEntry) {
+	others := slices.DeleteFunc(x.Plugins[plugin], func(o IndexEntry) bool { return o.Digest == e.Digest || o.File == e.File })
+	x.Plugins[plugin] = append(others, e)
+}
+
+// Write writes the index of a directory, the same for the same packages.
+//
+// # Errors
+//
+// Those of the system.
+func (x Index) Write(dir string) error {
 	x.SchemaVersion = indexVersion
 	sorted := map[string][]IndexEntry{}
 	for name, all := range x.Plugins {
@@ -63,7 +97,10 @@ func (x Index) Bytes() ([]byte, error) {
 	}
 	x.Plugins = sorted
 	text, err := json.MarshalIndent(x, "", "  ")
-	return append(text, '\n'), err
+	if err != nil {
+		return err
+	}
+	return safefile.Replace(filepath.Join(dir, IndexName), append(text, '\n'), 0o644)
 }
 
 // ParseIndex reads an index.
@@ -96,8 +133,16 @@ func ParseIndex(text []byte) (Index, error) {
 	return x, nil
 }
 
-// of returns the packages of a plugin; of the only one, if none is named.
-func (x Index) of(plugin string) ([]Version, error) {
+// shelved is what an index has of a plugin.
+type shelved struct {
+	all  []Version
+	said pluginpackage.Sealed
+}
+
+func (s shelved) versions(context.Context) ([]Version, error) { return s.all, nil }
+
+// of returns what there is of a plugin; of the only one, if none is named.
+func (x Index) of(plugin string) (out shelved, err error) {
 	names := slices.Sorted(maps.Keys(x.Plugins))
 	if plugin == "" && len(names) == 1 {
 		plugin = names[0]
@@ -108,11 +153,11 @@ func (x Index) of(plugin string) ([]Version, error) {
 		if plugin != "" {
 			what = "it has no plugin " + sanitize.Line(plugin, 70)
 		}
-		return nil, fmt.Errorf("the index has the plugins %s: %s", sanitize.Line(strings.Join(names, ", "), 500), what)
+		return out, fmt.Errorf("the index has the plugins %s: %s", sanitize.Line(strings.Join(names, ", "), 500), what)
 	}
-	var out []Version
+	out.said = x.Notices[plugin]
 	for _, e := range all {
-		out = append(out, Version{Version: e.Version, Digest: e.Digest, file: e.File, size: e.Size})
+		out.all = append(out.all, Version{Version: e.Version, Digest: e.Digest, file: e.File, size: e.Size})
 	}
 	return out, nil
 }

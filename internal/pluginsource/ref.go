@@ -23,7 +23,7 @@ type Ref struct {
 	// Place is the REF without tag, plugin and digest: oci://HOST/REPOSITORY, a URL, or an
 	// absolute path.
 	Place string
-	// Tag is a tag of a registry. Empty: the newest release.
+	// Tag is a tag of a registry, or the version in an index. Empty: the newest release.
 	Tag string
 	// Plugin is the plugin of an index. Empty: the only one.
 	Plugin string
@@ -50,8 +50,8 @@ const maxRef = 2 << 10
 //
 //	oci://HOST/REPOSITORY[:TAG][@sha256:DIGEST]
 //	https://HOST/PATH.tar[@sha256:DIGEST]
-//	https://HOST/PATH/index.json[#PLUGIN][@sha256:DIGEST]
-//	FILE.tar[@sha256:DIGEST], DIRECTORY[#PLUGIN][@sha256:DIGEST]
+//	https://HOST/PATH[/][#PLUGIN[@VERSION]][@sha256:DIGEST], which has an index.json
+//	FILE.tar[@sha256:DIGEST], DIRECTORY[#PLUGIN[@VERSION]][@sha256:DIGEST]
 //
 // Plain http is only for a server on this machine. A path that is relative is made absolute.
 //
@@ -111,18 +111,16 @@ func (r Ref) web() (Ref, error) {
 	case u.Scheme == "http" && !address.IsLoopback(u.Hostname()):
 		return Ref{}, fmt.Errorf("%s: plain http is only for a server on this machine: use https", sanitize.Quote(r.Place, 200))
 	}
-	r.Plugin, u.Fragment, u.RawFragment = u.Fragment, "", ""
+	r.Plugin, r.Tag, _ = cutLast(u.Fragment, "@")
+	u.Fragment, u.RawFragment = "", ""
 	r.Kind = WebIndex
 	switch {
 	case strings.HasSuffix(u.Path, ".tar"):
 		r.Kind = WebFile
-	case strings.HasSuffix(u.Path, "/"):
-		u.Path += IndexName
 	case !strings.HasSuffix(u.Path, "/"+IndexName):
-		return Ref{}, fmt.Errorf("%s: expected the URL of a package (.tar), of an %s, or of the directory of one, with / at its end",
-			sanitize.Quote(r.Place, 200), IndexName)
+		u.Path = strings.TrimSuffix(u.Path, "/") + "/" + IndexName
 	}
-	if r.Kind == WebFile && r.Plugin != "" {
+	if r.Kind == WebFile && (r.Plugin != "" || r.Tag != "") {
 		return Ref{}, fmt.Errorf("%s: a package is of one plugin: leave #%s out", sanitize.Quote(r.Place, 200), sanitize.Line(r.Plugin, 70))
 	}
 	r.Place = u.String()
@@ -135,7 +133,8 @@ func (r Ref) local() (Ref, error) {
 	info, err := os.Stat(path)
 	if place, plugin, ok := cutLast(path, "#"); err != nil && ok {
 		if other, bad := os.Stat(place); bad == nil {
-			path, r.Plugin, info, err = place, plugin, other, nil
+			path, info, err = place, other, nil
+			r.Plugin, r.Tag, _ = cutLast(plugin, "@")
 		}
 	}
 	if err != nil {
@@ -157,10 +156,12 @@ func (r Ref) local() (Ref, error) {
 // String returns the REF, with everything that it says.
 func (r Ref) String() string {
 	out := r.Place
-	if r.Tag != "" {
+	switch {
+	case r.Kind == Registry && r.Tag != "":
 		out += ":" + r.Tag
-	}
-	if r.Plugin != "" {
+	case r.Tag != "":
+		out += "#" + r.Plugin + "@" + r.Tag
+	case r.Plugin != "":
 		out += "#" + r.Plugin
 	}
 	if r.Digest != "" {

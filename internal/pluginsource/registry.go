@@ -2,6 +2,7 @@ package pluginsource
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -62,6 +63,31 @@ func (r *registryKeeper) versions(ctx context.Context) (out []Version, err error
 		return nil
 	})
 	return out, r.explain(err)
+}
+
+// The OCI manifest under NoticesTag has what the publisher says of versions in its annotations: packages
+// stay as they are, and whoever copies all tags copies it too.
+const (
+	NoticesTag        = "toolhost-notices"
+	NoticesType       = "application/vnd.toolhost.plugin.notices.v1"
+	NoticesAnnotation = "vnd.toolhost.plugin.notices"
+	MinisigAnnotation = "vnd.toolhost.plugin.minisig"
+)
+
+func (r *registryKeeper) notices(ctx context.Context) (out pluginpackage.Sealed, err error) {
+	_, body, err := r.repository.FetchReference(ctx, NoticesTag)
+	if errors.Is(err, errdef.ErrNotFound) {
+		return out, nil
+	}
+	if err != nil {
+		return out, r.explain(err)
+	}
+	text, err := io.ReadAll(io.LimitReader(body, pluginpackage.MaxManifest))
+	var m ocispec.Manifest
+	if err = errors.Join(err, body.Close()); err == nil {
+		err = json.Unmarshal(text, &m)
+	}
+	return pluginpackage.Sealed{Text: m.Annotations[NoticesAnnotation], Signature: m.Annotations[MinisigAnnotation]}, err
 }
 
 func (r *registryKeeper) find(ctx context.Context, v Version) (*Found, error) {

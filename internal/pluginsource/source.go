@@ -40,8 +40,10 @@ func (o Options) progress(what string) func(done, size int64) {
 
 // Source is where packages are. It is for one goroutine.
 type Source struct {
-	Ref    Ref
-	keeper keeper
+	Ref Ref
+	// Notices are what the publisher says of versions, by what the source says.
+	Notices pluginpackage.Sealed
+	keeper  keeper
 }
 
 // keeper is what has packages, by the kind of the source.
@@ -59,6 +61,7 @@ type Version struct {
 	Version string
 	// Digest is that of the package. Empty: it is not known before it is fetched.
 	Digest digest.Digest
+	yanked bool
 	tag    string
 	file   string
 	size   int64
@@ -87,8 +90,16 @@ func Open(ctx context.Context, ref Ref, o Options) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r, ok := s.keeper.(*registryKeeper); ok {
-		r.options = o
+	switch k := s.keeper.(type) {
+	case *registryKeeper:
+		k.options = o
+		if s.Notices, err = k.notices(ctx); err != nil {
+			return nil, fmt.Errorf("%s: %w", sanitize.Line(ref.Place, 300), errors.Join(err, k.close()))
+		}
+	case *webIndex:
+		s.Notices = k.said
+	case *directory:
+		s.Notices = k.said
 	}
 	return s, nil
 }
@@ -107,15 +118,19 @@ func (s *Source) Versions(ctx context.Context) ([]Version, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", sanitize.Line(s.Ref.Place, 300), err)
 	}
+	said, _ := s.Notices.Parse() // who installs is told of what is malformed
+	for i := range all {
+		all[i].yanked = said.Of(all[i].Version)[pluginpackage.Yanked] != ""
+	}
 	slices.SortFunc(all, func(a, b Version) int { return CompareVersions(a.Version, b.Version) })
 	return all, nil
 }
 
 // Newest returns the newest release among versions in ascending order; false: there is none. A
-// version such as 1.2.0-rc.1 does not count as a release.
+// version such as 1.2.0-rc.1 does not count as a release, nor does one that was withdrawn.
 func Newest(all []Version) (Version, bool) {
 	for _, v := range slices.Backward(all) {
-		if !strings.Contains(v.Version, "-") {
+		if !strings.Contains(v.Version, "-") && !v.yanked {
 			return v, true
 		}
 	}
@@ -168,6 +183,9 @@ func (s *Source) check(p *pluginpackage.Package, version string, want Version) e
 
 // choose says which package is meant.
 func (s *Source) choose(ctx context.Context, version string) (Version, error) {
+	if version == "" && s.Ref.Kind != Registry {
+		version = s.Ref.Tag
+	}
 	version = strings.TrimPrefix(version, "v")
 	if version != "" && !IsVersion(version) {
 		return Version{}, fmt.Errorf("%s is not a version: use one such as 1.2.0", sanitize.Quote(version, 100))

@@ -68,7 +68,7 @@ func (w *web) close() error {
 // webIndex is an index on a web server.
 type webIndex struct {
 	web
-	all []Version
+	shelved
 }
 
 func newWebIndex(ctx context.Context, ref Ref, o Options) (*webIndex, error) {
@@ -79,7 +79,7 @@ func newWebIndex(ctx context.Context, ref Ref, o Options) (*webIndex, error) {
 	w := &webIndex{web: *one}
 	x, err := w.index(ctx)
 	if err == nil {
-		w.all, err = x.of(ref.Plugin)
+		w.shelved, err = x.of(ref.Plugin)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", sanitize.Line(ref.Place, 300), err)
@@ -106,8 +106,6 @@ func (w *webIndex) index(ctx context.Context) (Index, error) {
 	}
 	return ParseIndex(text)
 }
-
-func (w *webIndex) versions(context.Context) ([]Version, error) { return w.all, nil }
 
 func (w *webIndex) find(ctx context.Context, v Version) (*Found, error) {
 	return w.fetch(ctx, w.url.ResolveReference(&url.URL{Path: "./" + v.file}), v.size)

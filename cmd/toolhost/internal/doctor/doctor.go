@@ -54,6 +54,7 @@ var checks = []check{
 	{"plugin directories", checkDirectories, false},
 	{"plugin files", checkPrograms, false},
 	{"signatures", checkTrust, false},
+	{"notices", checkInstalled, true},
 	{"MCP servers", checkServers, false},
 	{"noexec", checkMounts, false},
 	{"clock", checkClock, false},

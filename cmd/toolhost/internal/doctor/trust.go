@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/installed"
 	"github.com/toolhost/toolhost/internal/pluginpackage"
 	"github.com/toolhost/toolhost/internal/pluginrun"
 )
@@ -38,6 +39,31 @@ func checkTrust(ctx context.Context, p *patient) {
 		}
 	}
 	p.ok(fmt.Sprintf("%d of %s are signed by publishers whom the configuration trusts", signed, count(total, "plugin")))
+}
+
+// checkInstalled looks for installed versions of which something is known, by what was last found out: no server is
+// asked.
+func checkInstalled(_ context.Context, p *patient) {
+	d, err := installed.OpenExisting(p.settings.InstallDir())
+	if err != nil { // nothing is installed, or not for this user
+		return
+	}
+	defer func() { _ = d.Close() }()
+	all, err := d.Plugins()
+	for _, plugin := range all {
+		v, ok := plugin.Current()
+		if !ok {
+			continue
+		}
+		said, bad := d.Said(v.Name)
+		for _, notice := range said.Of(v.Version) {
+			p.failed(v.Name+" "+v.Version+": "+notice, "toolhost plugins upgrade "+v.Name+", or rollback")
+		}
+		err = errors.Join(err, bad)
+	}
+	if err != nil {
+		p.error(err, "")
+	}
 }
 
 // checkSigned returns what is wrong with the signature of a plugin's file.

@@ -83,7 +83,7 @@ type Wish struct {
 	// Source is where the package is by the lock, if it is taken from a mirror. Empty: it is Ref.
 	Source string
 	// Downgrade allows a version below the one before. Force allows other bytes of the same
-	// version, and a package without the signature that the one before had.
+	// version, a package without the signature that the one before had, and one that was withdrawn.
 	Downgrade, Force bool
 	// Pinned is what the lock has of plugins. Nil: nothing is pinned.
 	Pinned *lockfile.Lock
@@ -136,6 +136,15 @@ func (i *Installer) Find(ctx context.Context, w Wish) (_ *Candidate, err error) 
 	c := &Candidate{Found: found, source: source}
 	if c.Plan, err = i.plan(w, found.Package); err != nil {
 		return nil, err
+	}
+	said, err := i.hear(source, found.Signed, true)
+	if err != nil {
+		return nil, err
+	}
+	c.Plan.Notices = said.Of(c.Plan.Version)
+	n, _ := said.Notices.Parse()
+	if why := n.Of(c.Plan.Version)[pluginpackage.Yanked]; why != "" && c.Plan.Action != Nothing && !w.Force {
+		return nil, refused(c.Plan, "its publisher has withdrawn it: "+why, "install another version, or add --force")
 	}
 	return c, nil
 }

@@ -57,6 +57,8 @@ type Plan struct {
 	// before did not need.
 	Needs    *tool.Needs `json:"needs"`
 	NewNeeds need.Diff   `json:"new_needs,omitempty"`
+	// Notices are what its publisher says of this version since, for people.
+	Notices []string `json:"notices,omitempty"`
 }
 
 // Tool is a tool of a package.
@@ -147,6 +149,11 @@ func (i *Installer) PlanKept(v installed.Version, s pluginpackage.Signed) (Plan,
 	if err != nil {
 		return p, unusable(err)
 	}
+	said, err := i.Dir.Said(v.Name)
+	if err != nil {
+		return p, unusable(err)
+	}
+	p.Notices = said.Of(v.Version)
 	p.compare(s.Manifest, nil)
 	if before, ok := there.Current(); ok {
 		p.Before = before.Version
@@ -291,6 +298,9 @@ func (p Plan) Text() string {
 	line("what:", "%s", output.FirstLine(p.Description))
 	line("from:", "%s", p.Source)
 	line("signature:", "%s", p.Signature)
+	for _, notice := range p.Notices {
+		line("notice:", "%s", notice)
+	}
 	line("licence:", "%s", p.License)
 	for n, t := range p.Tools {
 		head := ""

@@ -71,8 +71,13 @@ func (p Project) Describe(ctx context.Context, log hclog.Logger) (d Description,
 		return d, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	for _, sub := range []string{"bin", "root", "temp"} { // apart: a plugin does not see what is temporary of others
+		if err := os.Mkdir(filepath.Join(dir, sub), 0o700); err != nil {
+			return d, err
+		}
+	}
 	name := cmp.Or(p.Name, pluginrun.NameOf(filepath.Base(file)))
-	copied, err := place(dir, name, p.path(file))
+	copied, err := place(filepath.Join(dir, "bin"), name, p.path(file))
 	if err != nil {
 		return d, err
 	}
@@ -83,11 +88,11 @@ func (p Project) Describe(ctx context.Context, log hclog.Logger) (d Description,
 		return d, err
 	}
 	one := pluginrun.New(plugin.Candidate{Name: name, Path: copied}, pluginrun.Config{
-		Settings: settings, Root: filepath.Join(dir, "root"), TempDir: dir, Logger: log, HostVersion: host.Version,
+		Settings: settings, Root: filepath.Join(dir, "root"), TempDir: filepath.Join(dir, "temp"), Logger: log, HostVersion: host.Version,
 	})
 	defer func() { err = errors.Join(err, h.Close(context.WithoutCancel(ctx))) }()
 	if _, err := h.Attach(ctx, name, one); err != nil {
-		return d, fmt.Errorf("%s, which is to say which tools it has: %w", p.path(file), err)
+		return d, fmt.Errorf("%s was started to ask for its tools: %w", p.path(file), err)
 	}
 	about, ok := one.Description()
 	if !ok {
@@ -96,11 +101,8 @@ func (p Project) Describe(ctx context.Context, log hclog.Logger) (d Description,
 	return Description{about.Name, about.Version, about.SDK, []int{wire.ProtocolVersion}, about.Tools, about.Needs}, nil
 }
 
-// place copies a file into a directory that only this user can change, next to a workspace for it.
+// place copies a file into a directory that only this user can change.
 func place(dir, name, from string) (path string, err error) {
-	if err := os.Mkdir(filepath.Join(dir, "root"), 0o700); err != nil {
-		return "", err
-	}
 	path = filepath.Join(dir, name)
 	in, err := os.Open(from)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"oras.land/oras-go/v2"
 	"oras.land/oras-go/v2/errdef"
 	"oras.land/oras-go/v2/registry"
 	"oras.land/oras-go/v2/registry/remote"
@@ -112,6 +113,22 @@ func (t *Target) Push(ctx context.Context, p *pluginpackage.Package, force bool,
 		}
 	}
 	return out, t.explain(t.repository.Tag(ctx, p.Root(), tag))
+}
+
+// Say puts notices into the repository, in place of those that were there.
+//
+// # Errors
+//
+// Those of the registry.
+func (t *Target) Say(ctx context.Context, s pluginpackage.Sealed) error {
+	about := map[string]string{pluginsource.NoticesAnnotation: s.Text, pluginsource.MinisigAnnotation: s.Signature}
+	root, err := oras.PackManifest(ctx, t.repository, oras.PackManifestVersion1_1, pluginsource.NoticesType, oras.PackManifestOptions{
+		ManifestAnnotations: about,
+	})
+	if err == nil {
+		err = t.repository.Tag(ctx, root, pluginsource.NoticesTag)
+	}
+	return t.explain(err)
 }
 
 // send sends a blob, unless it is there.

@@ -22,5 +22,8 @@ func main() {
 		p.Tools = append(p.Tools, pluginsdk.Func("greet.send", "Sends a greeting.",
 			func(context.Context, struct{}) (string, error) { return "sent", nil }, pluginsdk.Dangerous(), pluginsdk.Permission("net")))
 	}
+	if strings.HasPrefix(version, "0.") { // it declares nothing
+		p.Needs = nil
+	}
 	p.Main()
 }
