@@ -20,9 +20,8 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-const aboutPack = `Make a package of a plugin for several platforms: one file for a web server, a registry or a
-stick, from which toolhost plugins install installs it. DIR (default: the current directory) has
-a plugin.yaml, whose paths are relative to it; flags take precedence:
+const aboutPack = `Make a package of a plugin for several platforms: one file for a web server, a registry or a stick.
+DIR (default: .) has a plugin.yaml, whose paths are relative to it; flags take precedence:
 
   name: hello          # and version: what the plugin says, if left out
   version: 1.2.0
@@ -43,9 +42,8 @@ The same input makes the same file, byte for byte. With --sign it is signed with
 toolhost dev keygen, or of minisign.
 
 --push sends it to a registry, or a FILE that was packed before, under the tag of its version
-unless REF names another. Credentials are those of Docker's configuration, which docker login,
-podman login and others write. A tag that another package has stays as it is, unless --force
-moves it: who has installed a version expects that it does not change.
+unless REF names another. Credentials are Docker's. A tag that another package has stays, unless
+--force moves it.
 
 Without --output, dist/index.json lists it, so that any web server can offer that directory.
 

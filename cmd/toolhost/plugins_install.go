@@ -31,9 +31,8 @@ REF is one of
 A directory with one plugin needs no #NAME, and any REF may end in @sha256:DIGEST, which is that of
 the package. A download that is cut off resumes while the command runs.
 
-What is shown are the tools with their safety, what they ask of callers, and what the plugin's
-process needs, with what is new in comparison with the version before. Without a terminal, and with
---json, --yes is the answer. What trust: forbids is never installed.
+Shown are the tools with their safety, what they ask of callers, and what the process needs, with what
+is new. Without a terminal, and with --json, --yes is the answer. What trust: forbids is never installed.
 
 Plugins go to a directory of toolhost's own (install_dir). The lock next to it pins the files of all
 platforms that a package has, and where it came from; with --pin, or if the configuration names
@@ -44,9 +43,8 @@ is installed, or exchanged in either direction, from where the lock says. Nothin
 is the yes, also for what was withdrawn. Nothing is removed, the lock is not written, and plugins that
 toolhost did not install are left alone. With --mirror no other server is asked.
 
-With --download nothing is installed: the packages that are named, or that the lock pins, are
-copied to a directory, with the files of all platforms and an index.json. Serve it by any web
-server, or carry it: --mirror DIR, or DIR#NAME as a REF.
+With --download the packages that are named, or that the lock pins, are only copied to a directory,
+for all platforms and with an index.json. Serve or carry it: --mirror DIR, or DIR#NAME as a REF.
 
 With --check nothing changes, and the exit status is 1 if anything would, or if there is a notice of what
 is installed: without a REF, by what upgrade --check found last.`

@@ -28,7 +28,7 @@ toolhost plugins install does. The daemon changes over without losing a call. Th
 toolhost plugins rollback NAME goes back.
 
 With --check nothing changes: the newest releases are shown, and the exit status is 1 if there is a newer
-one, a notice of what is installed (withdrawn, deprecated, an advisory), or that is no longer there.`, installed.KeptVersions),
+one, a notice of what is installed (withdrawn, deprecated, an advisory), or that is not there any more.`, installed.KeptVersions),
 		Example: `  toolhost plugins upgrade files
   toolhost plugins upgrade --all --yes
   toolhost plugins upgrade --check`,

@@ -56,8 +56,11 @@ func (s Sealed) Parse() (n Notices, err error) {
 	if err = checkMembers([]byte(s.Text)); err == nil {
 		err = decodeStrict([]byte(s.Text), &n)
 	}
-	if err != nil || n.Serial < 1 || len(s.Text) > MaxManifest {
-		return Notices{}, fmt.Errorf("the notices are malformed, or have more than %d bytes: %w", MaxManifest, err)
+	if err == nil && n.Serial < 1 {
+		err = fmt.Errorf("serial %d, expected 1 or more", n.Serial)
+	}
+	if err != nil {
+		return Notices{}, fmt.Errorf("the notices are malformed: %w", err)
 	}
 	return n, nil
 }

@@ -49,7 +49,10 @@ func (i *Installer) hear(from *pluginsource.Source, s pluginpackage.Signed, ther
 	case said.Gone == version:
 		said.Gone = ""
 	}
-	return said, i.Dir.Hear(name, said)
+	if err := i.Dir.Hear(name, said); err != nil {
+		return said, unusable(err)
+	}
+	return said, nil
 }
 
 // Release is what there is of an installed plugin where it came from.
