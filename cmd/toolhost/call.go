@@ -13,6 +13,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/arguments"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host/llmschema"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -46,7 +47,8 @@ no other plugin is started. No daemon is used, and a lock counts only if the
 configuration requires it.
 
 The result goes to standard output, without changes unless that is a terminal, which gets
-printable text and indented JSON, and gets the text that a tool streams as it comes; a single block of binary data is written as bytes. A failure goes to standard error. With --json
+printable text, as it comes, and indented JSON; a single block of binary data is written as
+bytes. A failure goes to standard error, and on a terminal how far the call is. With --json
 the outcome goes to standard output, whatever it is.`
 
 // callCommand is toolhost call.
@@ -241,11 +243,14 @@ func (c *callCommand) call(ctx context.Context, b *control.Client, r request) (a
 	}
 	approver, done := c.s.Approver(c.yes)
 	defer done()
-	ctx, silent := c.s.Asker(ctx)
+	ask, silent := c.s.Asker()
 	defer silent()
-	if c.s.Out.Terminal() && !c.s.Flags.JSON {
-		ctx = tool.WithDeltas(ctx, c.s.Out.Delta)
+	if !c.s.Flags.JSON {
+		live := output.Live{Out: c.s.Out, Err: c.s.Err}
+		defer live.End()
+		ctx, ask = live.Watch(ctx), live.Asker(ask)
 	}
+	ctx = tool.WithAsker(ctx, ask)
 	began := time.Now()
 	answer = b.Call(ctx, control.Call{
 		Name: r.name, Session: c.session, On: c.on, Arguments: text, Grants: r.grants, Timeout: c.timeout, Yes: c.yes,

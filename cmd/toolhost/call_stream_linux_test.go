@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -61,6 +62,59 @@ func TestCallStreams(t *testing.T) {
 				} else {
 					equal(t, "what is printed", o.stdout, "all of it\nthat was it")
 				}
+			}
+		})
+	}
+}
+
+// How far a call is shows on the terminal of standard error, also by a daemon, in one line that is gone in the
+// end; elsewhere, and with --json, nothing of it does.
+func TestCallReports(t *testing.T) {
+	t.Parallel()
+	for _, by := range []string{"alone", "by a daemon"} {
+		t.Run(by, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, "player")
+			if by != "alone" {
+				w.serve()
+			}
+			begun, source := filepath.Join(w.root, "begun"), filepath.Join(w.root, "source")
+			for _, fifo := range []string{begun, source} {
+				require.NoError(t, syscall.Mkfifo(fifo, 0o600))
+			}
+			line := []string{"call", "play.hold", "--arg", "fifo=" + begun, "--arg", "until=" + source, "--arg", "report=true",
+				"--plugin-dir", w.plugins}
+			person, program := newTerminal(t)
+			at := screen{t, person}
+			cmd := w.command(line...)
+			cmd.Stdout, cmd.Stderr = program, program
+			to := w.source(cmd, begun, source)
+			require.Must(to.WriteString("the first\n"))(t)
+			at.sees("25% the first")
+			require.Must(to.WriteString("the \x1b[2J second\n"))(t)
+			equal(t, "what the person sees", at.sees("second"), "\r\x1b[K50% the \\x1b[2J second")
+			require.NoError(t, to.Close())
+			equal(t, "what follows", at.sees("that was it"), "\r\x1b[Kthat was it")
+			require.NoError(t, cmd.Wait())
+
+			for _, to := range []string{"--json", "a file"} {
+				cmd := w.command(append(line, "--log-level=off")...)
+				out := require.Must(os.Create(filepath.Join(w.root, "out")))(t)
+				cmd.Stdout, cmd.Stderr = out, program
+				if to == "--json" {
+					cmd.Args = append(cmd.Args, "--json")
+				} else {
+					cmd.Stderr = out
+				}
+				from := w.source(cmd, begun, source)
+				require.Must(from.WriteString("unseen\n"))(t)
+				require.NoError(t, from.Close())
+				require.NoError(t, cmd.Wait())
+				if text := read(t, out.Name()); strings.Contains(text, "unseen") || !strings.Contains(text, "that was it") {
+					t.Errorf("to %s: %q", to, text)
+				}
+				require.Must(program.WriteString("end"))(t)
+				equal(t, "what is left on the terminal", strings.TrimSpace(at.sees("end")), "end")
 			}
 		})
 	}

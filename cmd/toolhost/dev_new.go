@@ -21,7 +21,7 @@ import (
 )
 
 func newDevNewCommand(s *session.Session) *cobra.Command {
-	var language, sdk string
+	var language, sdk, ci string
 	cmd := &cobra.Command{
 		Use:   "new NAME",
 		Short: "Write the project of a new plugin",
@@ -31,9 +31,11 @@ tests, a Makefile, a script that makes a release, and plugin.yaml, of which
 toolhost dev pack makes a package.
 
 A plugin in Go requires the published version of the SDK that this toolhost was built
-from. If there is none, go.mod has a replace directive that leads to the source tree:
-the one that has this toolhost in its bin directory, or the one that --toolhost names.
-A plugin in Python or Node needs no SDK.`,
+from. If there is none, go.mod replaces it by a source tree: the one that has this toolhost
+in its bin directory, or the one that --toolhost names.
+A plugin in Python or Node needs no SDK.
+
+With --ci github, a workflow verifies each change and releases each tag to ghcr.io.`,
 		Example: `  toolhost dev new weather
   toolhost dev new weather --lang python
   toolhost dev new weather --toolhost ~/src/toolhost`,
@@ -44,6 +46,9 @@ A plugin in Python or Node needs no SDK.`,
 			if err != nil {
 				return err
 			}
+			if p.CI = ci; ci != "" && ci != scaffold.GitHub {
+				return exit.Usage(fmt.Sprintf("there is no workflow for %q", ci), "the services are "+scaffold.GitHub)
+			}
 			return writeProject(s, p)
 		},
 	}
@@ -51,6 +56,9 @@ A plugin in Python or Node needs no SDK.`,
 	_ = cmd.RegisterFlagCompletionFunc("lang", cobra.FixedCompletions(languageNames(), cobra.ShellCompDirectiveNoFileComp))
 	cmd.Flags().StringVar(&sdk, "toolhost", "", "the SDK of a plugin in Go: a `VERSION` such as v0.1.0, or the directory of its source tree (default: that of this toolhost)")
 	_ = cmd.MarkFlagDirname("toolhost")
+	cmd.Flags().StringVar(&ci, "ci", "", "add the workflow of a `SERVICE` for releases: "+scaffold.GitHub)
+	services := []string{scaffold.GitHub}
+	_ = cmd.RegisterFlagCompletionFunc("ci", cobra.FixedCompletions(services, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 

@@ -118,21 +118,25 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
+// onlyFor is a server that answers one user alone.
+func onlyFor(user, password string, inner http.Handler) http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if u, p, ok := r.BasicAuth(); !ok || u != user || p != password {
+			rw.Header().Set("WWW-Authenticate", `Basic realm="registry"`)
+			rw.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		inner.ServeHTTP(rw, r)
+	})
+}
+
 // Credentials are those of Docker's configuration; without them, the refusal says what to do.
 func TestPluginPushCredentials(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	docker := t.TempDir()
 	w.env = append(w.env, "DOCKER_CONFIG="+docker)
-	inner := registrytest.New(t)
-	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		if user, word, ok := r.BasicAuth(); !ok || user != "ann" || word != "hunter2" {
-			rw.Header().Set("WWW-Authenticate", `Basic realm="registry"`)
-			rw.WriteHeader(http.StatusUnauthorized)
-			return
-		}
-		inner.ServeHTTP(rw, r)
-	}))
+	server := httptest.NewServer(onlyFor("ann", "hunter2", registrytest.New(t)))
 	t.Cleanup(server.Close)
 	host := strings.TrimPrefix(server.URL, "http://")
 	var out packed

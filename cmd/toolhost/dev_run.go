@@ -25,7 +25,7 @@ The command that builds is what follows --, else make build if there is a Makefi
 that target, else go build. A plugin that go build makes is written to a private directory;
 another command says where it writes with --output, or writes the only executable in bin.
 Sources are the files that git does not ignore, or without git all but hidden files and
-the directories bin, build, dist, target and node_modules.
+the directories bin, build, dist, target and node_modules, but no notes or data that calls write.
 
 What was built takes over without losing a call. If it does not compile, or does not start,
 the build before goes on serving.
@@ -33,8 +33,8 @@ the build before goes on serving.
 It runs as a daemon of its own, in a private directory, without locks, publishers or what
 is installed; if the configuration requires a lock or signatures, it says that they do not
 apply. The rest of the configuration applies, and calls are recorded. The flags by which
-toolhost call and other commands use it, from another terminal, are printed. --grant and --yes
-are as for toolhost serve. An interrupt ends all of it, and leaves nothing.
+other commands use it are printed. --grant and --yes are as for toolhost serve. An interrupt
+ends all of it, and leaves nothing.
 
 --call calls a tool after each build: its name, and a JSON object of arguments if it takes
 any; it has all grants of --grant, and is approved. With --json each event is a line of JSON.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,6 +29,68 @@ func TestPluginDevOnce(t *testing.T) {
 	w := newWorld(t)
 	args := w.developPlayer("--once", "--call", `play.run {"program":1}`)
 	w.bare(append([]string{"dev", "run"}, args...)...).exits(4).prints("serving ", "play.run: invalid_arguments")
+}
+
+// On a terminal the author sees how far the call of --call is: what it reports, and the last line of what it
+// streams.
+func TestPluginDevReports(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for how, sees := range map[string]string{"report": "play.hold: 25% line one", "stream": "play.hold: line one"} {
+		begun, source := newFIFO(t), newFIFO(t)
+		person, program := newTerminal(t)
+		at := screen{t, person}
+		call := fmt.Sprintf(`play.hold {"fifo":%q,"until":%q,%q:true}`, begun, source, how)
+		cmd := w.command(append([]string{"dev", "run"}, w.developPlayer("--once", "--call", call)...)...)
+		cmd.Stdout, cmd.Stderr = program, program
+		to := w.source(cmd, begun, source)
+		require.Must(to.WriteString("line one\n"))(t)
+		at.sees(sees)
+		require.NoError(t, to.Close())
+		if seen := at.sees("that was it"); !strings.Contains(seen, "\r\x1b[K") || !strings.Contains(seen, "answer  play.hold: ok") {
+			t.Errorf("then %q", seen)
+		}
+		require.NoError(t, cmd.Wait())
+	}
+}
+
+// What a call writes next to the sources is not built; what the author saves is.
+func TestPluginDevLeavesItsOwnWrites(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	args := w.developPlayer()
+	notes, script := filepath.Join(args[0], "NOTES.md"), filepath.Join(w.root, "note.sh")
+	// It waits for longer than it takes until a build begins.
+	require.NoError(t, os.WriteFile(script, []byte("#!/bin/sh\necho one >>"+notes+"\nsleep 1\n"), 0o700)) //nolint:gosec // a program
+	d := w.develop(args...)
+	first := d.await(dev.Serving, nil)
+	for range 2 {
+		w.bare(append([]string{"call", "play.run", fmt.Sprintf(`{"program":%q}`, script)}, first.Connect...)...).exits(0)
+	}
+	save(t, filepath.Join(args[0], "text"), "2")
+	d.await(dev.Serving, func(e dev.Event) bool { return e.PID != first.PID })
+	save(t, notes, "by the author\n")
+	d.await(dev.Unchanged, nil)
+	d.ends()
+	builds := 0
+	for _, e := range d.seen {
+		if e.Kind == dev.Building {
+			builds++
+		}
+	}
+	equal(t, "how often it is built", builds, 3)
+}
+
+// A panic's stack is what the author needs first.
+func TestPluginDevShowsStacks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.configure("plugins: {forecast: {config: {token: from-the-config}}}")
+	d := w.develop(w.sources(map[string]string{"text": "1"}), "--output", "forecast", "--call", "forecast.panics",
+		"--", "cp", filepath.Join(built.dir, "forecast"), ".")
+	d.await(dev.Log, func(e dev.Event) bool { return strings.Contains(e.Text, "testdata/forecast/main.go:") })
+	d.await(dev.Answered, func(e dev.Event) bool { return strings.Contains(e.Text, "panic: boom") })
+	d.ends()
 }
 
 // The author sees what the sandbox denies.

@@ -2,14 +2,22 @@ package worktest_test
 
 import (
 	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/test/binaries"
 	"github.com/toolhost/toolhost/internal/test/fulldisk"
 	"github.com/toolhost/toolhost/internal/test/require"
+	"github.com/toolhost/toolhost/internal/test/snippets"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -34,10 +42,12 @@ func TestEmbeddedCaches(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			program := documented(t, name)
 			caches := t.TempDir()
 			t.Setenv("XDG_CACHE_HOME", caches)
 			prepare(t, caches)
 			embedded(t, name == "none")
+			program()
 			if made, err := os.ReadDir(filepath.Join(caches, "toolhost", "plugins")); (len(made) > 0) != (name == "none") {
 				t.Errorf("caches: %v, %v", made, err)
 			}
@@ -49,7 +59,7 @@ func TestEmbeddedCaches(t *testing.T) {
 func TestEmbeddedOnFullDisk(t *testing.T) {
 	fulldisk.Run(t, func(t *testing.T, disk string) {
 		t.Helper()
-		shippedPlugins(t)
+		program := documented(t, "full disk")
 		t.Setenv("XDG_CACHE_HOME", disk)
 		filler := require.Must(os.Create(filepath.Join(disk, "filler")))(t)
 		for err := error(nil); err == nil; {
@@ -57,7 +67,81 @@ func TestEmbeddedOnFullDisk(t *testing.T) {
 		}
 		require.NoError(t, filler.Close())
 		embedded(t, false)
+		program()
 	})
+}
+
+// documented builds a program of the documents, another one for each condition: that of the tutorial and, but
+// for -short, those of examples. It returns what runs it.
+func documented(t *testing.T, condition string) (run func()) {
+	t.Helper()
+	plugins := func(name string) string { return filepath.Join(shippedPlugins(t).plugins, name) }
+	repository := require.Must(filepath.Abs("../../.."))(t)
+	var program string
+	var args []string
+	switch {
+	case condition == "none":
+		page := require.Must(os.ReadFile(filepath.Join(repository, "docs", "tutorials", "agent.md")))(t)
+		blocks := require.Must(snippets.Read(string(page)))(t)
+		at := slices.IndexFunc(blocks, func(b snippets.Block) bool { return b.File == "agent/main.go" })
+		source := filepath.Join(t.TempDir(), "main.go")
+		require.NoError(t, os.WriteFile(source, []byte(blocks[at].Text), 0o600))
+		program, args = compiled(t, repository, source), []string{plugins("fs")}
+	case testing.Short():
+		return func() {}
+	case condition == "full disk":
+		program = compiled(t, filepath.Join(repository, "examples", "agent"), ".")
+		args = []string{"-model", "m", "-base-url", model(t) + "/v1", "-plugin-dir", plugins("introspection"), "-grant", "fs:read", "look"}
+	default:
+		program = filepath.Join(binaries.Build(t, "examples/embed"), "embed")
+		args = []string{"-plugins", plugins("introspection"), "list_packages", "{}"}
+	}
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module example.com/m\n\ngo 1.26\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.go"), []byte("package m\n"), 0o600))
+	return func() {
+		cmd := exec.CommandContext(t.Context(), program, args...) //nolint:gosec // of this test
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "OPENAI_API_KEY=none")
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "example.com/m") {
+			t.Errorf("%s: %v\n%s", cmd, err, out)
+		}
+	}
+}
+
+// compiled returns the program of a package.
+func compiled(t *testing.T, dir, pkg string) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "program")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", program, pkg) //nolint:gosec // of this test
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", cmd, err, out)
+	}
+	return program
+}
+
+// model is an endpoint whose model calls list_packages, and says what that answers.
+func model(t *testing.T) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var asked struct {
+			Messages []struct{ Role, Content string }
+		}
+		text, _ := io.ReadAll(r.Body)
+		_ = json.Unmarshal(text, &asked) // what else it is, is nothing that it answers
+		answer := map[string]any{"role": "assistant", "content": nil, "tool_calls": []any{map[string]any{
+			"id": "1", "type": "function", "function": map[string]string{"name": "list_packages", "arguments": "{}"},
+		}}}
+		if last := asked.Messages[len(asked.Messages)-1]; last.Role == "tool" {
+			answer = map[string]any{"role": "assistant", "content": last.Content}
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(map[string]any{"object": "chat.completion", "choices": []any{
+			map[string]any{"index": 0, "finish_reason": "stop", "message": answer},
+		}})
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
 }
 
 // embedded asks the tools of a host without options about a module, and if it compiles, evaluates a form.

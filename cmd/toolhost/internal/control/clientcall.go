@@ -20,7 +20,7 @@ import (
 const cancelGrace = 2 * time.Second
 
 // Call runs a call. The approver is asked here; nil: no approver. The asker of ctx
-// answers the questions of the tool, and deltas go where ctx says. The call ends when ctx does.
+// answers the questions of the tool, and deltas and progress go where ctx says. The call ends when ctx does.
 func (c *Client) Call(ctx context.Context, call Call, a policy.Approver) Answer {
 	if c.own != nil {
 		return c.own.Run(ctx, Caller{}, call, a)
@@ -63,10 +63,11 @@ func (c *Client) lost(call Call, err error) error {
 // run sends the call and reads what happens in it.
 func (c *Client) run(ctx context.Context, call Call, a policy.Approver) (Answer, error) {
 	asker, show := callctx.Get[tool.Asker](ctx, callctx.Ask{}), callctx.Get[func(tool.Delta)](ctx, callctx.Deltas{})
+	report := callctx.Get[func(tool.Progress)](ctx, callctx.Progress{})
 	request := &daemonv1.CallRequest{
 		Name: valid(call.Name), Arguments: valid(string(call.Arguments)), Session: call.Session, On: call.On, Yes: call.Yes,
 		IdempotencyKey: valid(call.IdempotencyKey), Detach: call.Detach,
-		Approves: a != nil, Answers: asker != nil, Deltas: show != nil,
+		Approves: a != nil, Answers: asker != nil, Deltas: show != nil, Progress: report != nil,
 	}
 	for _, g := range call.Grants {
 		request.Grants = append(request.Grants, string(g))
@@ -74,7 +75,9 @@ func (c *Client) run(ctx context.Context, call Call, a policy.Approver) (Answer,
 	if call.Timeout > 0 {
 		request.TimeoutMs = max(call.Timeout.Milliseconds(), 1)
 	}
-	r := &callReader{client: c, approver: a, asker: asker, show: show, told: call.Told, begun: make(chan struct{})}
+	r := &callReader{
+		client: c, approver: a, asker: asker, show: show, report: report, told: call.Told, begun: make(chan struct{}),
+	}
 	// The connection outlives ctx for a moment: the daemon reports the outcome.
 	wire, hangUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer hangUp()
@@ -105,9 +108,10 @@ func (c *Client) run(ctx context.Context, call Call, a policy.Approver) (Answer,
 type callReader struct {
 	client   *Client
 	approver policy.Approver
-	asker    tool.Asker       // nil: nothing answers questions
-	show     func(tool.Delta) // nil: the text is wanted with the result
-	told     func(id string)  // of a durable call; nil: it is not wanted
+	asker    tool.Asker          // nil: nothing answers questions
+	show     func(tool.Delta)    // nil: the text is wanted with the result
+	report   func(tool.Progress) // nil: it is not wanted
+	told     func(id string)     // of a durable call; nil: it is not wanted
 
 	id    string        // of the call, once it has begun
 	begun chan struct{} // closed when the ID is known
@@ -143,6 +147,11 @@ func (r *callReader) read(ctx context.Context, event *daemonv1.CallResponse, ask
 	case *daemonv1.CallResponse_Delta:
 		if r.show != nil {
 			r.show(tool.Delta{Text: e.Delta.GetText(), Reset: e.Delta.GetReset_()})
+		}
+	case *daemonv1.CallResponse_Progress:
+		if r.report != nil {
+			p := e.Progress
+			r.report(tool.Progress{Done: p.GetDone(), Total: p.GetTotal(), Message: p.GetMessage()})
 		}
 	case *daemonv1.CallResponse_Durable:
 		r.told(e.Durable)

@@ -41,6 +41,9 @@ func (h handler) Call(ctx context.Context, r *daemonv1.CallRequest, out *connect
 	if r.GetDeltas() {
 		ctx = tool.WithDeltas(ctx, run.show)
 	}
+	if r.GetProgress() {
+		ctx = tool.WithProgress(ctx, run.report)
+	}
 	c.Told = run.submitted
 	a := h.Run(ctx, run.caller, c, asked)
 	n := size(a.Result)

@@ -12,6 +12,7 @@ import (
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
+	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
 
 // runningCall is a call in progress. It is the approver of its own call: it asks the client
@@ -73,11 +74,24 @@ func (r *runningCall) Approve(ctx context.Context, q policy.Request) (policy.Dec
 	}
 }
 
-// show sends what the tool streams to the client. A client that does not read is gone: the call
-// ends, as its answer could not be sent either.
+// show sends what the tool streams to the client.
 func (r *runningCall) show(d tool.Delta) {
-	delta := &daemonv1.CallDelta{Text: valid(d.Text), Reset_: d.Reset}
-	if err := r.send(&daemonv1.CallResponse{Event: &daemonv1.CallResponse_Delta{Delta: delta}}); err != nil {
+	r.tell(&daemonv1.CallResponse{Event: &daemonv1.CallResponse_Delta{
+		Delta: &daemonv1.CallDelta{Text: valid(d.Text), Reset_: d.Reset},
+	}})
+}
+
+// report sends how far the tool is to the client.
+func (r *runningCall) report(p tool.Progress) {
+	r.tell(&daemonv1.CallResponse{Event: &daemonv1.CallResponse_Progress{
+		Progress: &pluginv1.Progress{Done: p.Done, Total: p.Total, Message: valid(p.Message)},
+	}})
+}
+
+// tell sends what the tool says meanwhile. A client that does not read is gone: the call ends, as its
+// answer could not be sent either.
+func (r *runningCall) tell(event *daemonv1.CallResponse) {
+	if err := r.send(event); err != nil {
 		r.cancel(errUnread)
 	}
 }

@@ -57,7 +57,8 @@ func (d *daemon) detach(ctx context.Context, by control.Caller, c control.Call, 
 	if err != nil {
 		return control.Answer{Outcome: host.Outcome{Name: c.Name}}.Failed(err)
 	}
-	life, cancel := context.WithCancelCause(tool.WithDeltas(tool.WithAsker(context.WithoutCancel(ctx), nil), nil))
+	alone := tool.WithProgress(tool.WithDeltas(tool.WithAsker(context.WithoutCancel(ctx), nil), nil), nil)
+	life, cancel := context.WithCancelCause(alone)
 	withCaller := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
 	submitted, ended := make(chan string, 1), make(chan control.Answer, 1)
 	c.Told = func(id string) {

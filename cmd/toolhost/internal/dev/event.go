@@ -59,9 +59,16 @@ type Event struct {
 
 // teller prints events. It is safe for concurrent use.
 type teller struct {
-	mu   sync.Mutex
-	out  *output.Writer
-	json bool
+	mu       sync.Mutex
+	out, err *output.Writer
+	json     bool
+}
+
+// status shows how far a call is, on a terminal.
+func (t *teller) status(line string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.err.Status(line)
 }
 
 func (t *teller) tell(e Event) {
@@ -76,6 +83,7 @@ func (t *teller) tell(e Event) {
 		t.out.Line(text)
 		return
 	}
+	t.err.Status("")
 	head, body := e.lines()
 	t.out.Printf("%s %-7s %s\n", e.Time.Local().Format("15:04:05"), e.word(), sanitize.Line(head, 0))
 	for line := range strings.Lines(sanitize.Text(body)) {

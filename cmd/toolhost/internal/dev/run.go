@@ -11,6 +11,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/daemon"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/host"
@@ -42,6 +43,7 @@ type runner struct {
 	teller  *teller
 	host    *host.Host
 	journal *journal
+	calls   calls
 	connect []string // the flags of other commands; nil: they were told
 	named   bool     // by what was built
 }
@@ -64,7 +66,8 @@ func Run(ctx context.Context, s *session.Session, p *Project, o Options) (err er
 	}
 	defer func() { err = errors.Join(err, pl.remove()) }()
 	s.Flags.Developed, s.Flags.Socket = pl.served(), pl.socket()
-	r := &runner{Options: o, project: p, place: pl, session: s.Silent(), teller: &teller{out: s.Out, json: s.Flags.JSON}}
+	told := &teller{out: s.Out, err: s.Err, json: s.Flags.JSON}
+	r := &runner{Options: o, project: p, place: pl, session: s.Silent(), teller: told}
 	r.session.Serving = true
 	if err := r.session.Configure(false); err != nil {
 		return err
@@ -124,7 +127,7 @@ func (r *runner) daemonOptions(serving chan<- *host.Host) daemon.Options {
 	return daemon.Options{
 		Grants: r.Grants, Yes: r.Yes, Drain: drainTime,
 		Host: []host.Option{
-			host.WithHooks(policy.Hooks{After: r.called, Error: r.called}), host.WithHolding(false),
+			host.WithHooks(policy.Hooks{Before: r.calls.begun, After: r.called, Error: r.called}), host.WithHolding(false),
 		},
 		Serving: func(h *host.Host) { serving <- h },
 	}
@@ -145,13 +148,14 @@ func connectFlags(s *session.Session) ([]string, error) {
 
 // loop builds and serves, until ctx ends.
 func (r *runner) loop(ctx context.Context) error {
-	w := newWatch(newSources(r.project))
+	w := newWatch(newSources(r.project, &r.calls))
 	defer w.close()
 	for {
 		if _, err := w.look(ctx); err != nil {
 			return ended(ctx, err)
 		}
-		err := r.renew(ctx)
+		changed, err := r.renew(ctx)
+		w.sources.built(changed)
 		if r.Once || ctx.Err() != nil {
 			return ended(ctx, err)
 		}
@@ -169,8 +173,9 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-// renew builds the plugin, makes it serve in place of the one before, and makes the call.
-func (r *runner) renew(ctx context.Context) error {
+// renew builds the plugin, makes it serve in place of the one before, and makes the call. It reports
+// whether the build has made anything else than the one before.
+func (r *runner) renew(ctx context.Context) (changed bool, err error) {
 	began := time.Now()
 	name, old := r.project.Name, r.serves()
 	defer func() { r.named = r.named || r.place.sum != nil }()
@@ -179,9 +184,8 @@ func (r *runner) renew(ctx context.Context) error {
 	}
 	built, said, err := r.project.build(ctx, r.place.scratch())
 	if ctx.Err() != nil {
-		return ctx.Err()
+		return true, ctx.Err()
 	}
-	changed := false
 	if err == nil {
 		if !r.named { // from its first build on it keeps the name
 			name = nameFor(pluginrun.NameOf(filepath.Base(built)))
@@ -193,16 +197,16 @@ func (r *runner) renew(ctx context.Context) error {
 		failure := failureOf(exit.With(exit.Failed, err))
 		failure.Message = "the build failed: " + failure.Message
 		r.teller.tell(Event{Kind: BuildFailed, Plugin: name, Text: said, Error: failure, Duration: millis(time.Since(began)), Old: old})
-		return exit.With(exit.Failed, errors.New("the plugin was not built"))
+		return true, exit.With(exit.Failed, errors.New("the plugin was not built"))
 	}
 	if !changed && old {
 		r.teller.tell(Event{Kind: Unchanged, Plugin: name})
-		return nil
+		return false, nil
 	}
 	if err := r.sync(ctx, began, old); err != nil {
-		return err
+		return true, err
 	}
-	return r.call(ctx)
+	return true, r.call(ctx)
 }
 
 // serves reports whether the plugin has a description that is in use.
@@ -276,7 +280,7 @@ func (r *runner) call(ctx context.Context) error {
 	if r.Call.Name == "" {
 		return nil
 	}
-	answer := session.CallAs(ctx, r.host, r.Call,
+	answer := session.CallAs(r.watched(ctx), r.host, r.Call,
 		session.Allowance{All: true, Caller: r.session.Settings().Caller()}, setup.Askers{})
 	out := answer.Outcome
 	e := Event{Kind: Answered, Plugin: r.project.Name, Tool: r.Call.Name, Call: out.ID, Text: out.Content, Outcome: outcomeOf(answer.Result, answer.Err)}
@@ -291,8 +295,25 @@ func (r *runner) call(ctx context.Context) error {
 	return answer.Err
 }
 
+// watched returns ctx for the call with what shows on a terminal how far it is: what it reports, and the
+// last line of the text that it streams. The text is in its answer.
+func (r *runner) watched(ctx context.Context) context.Context {
+	if r.teller.json || !r.teller.err.Terminal() {
+		return ctx
+	}
+	show := func(what string) { r.teller.status(r.Call.Name + ": " + what) }
+	ctx = tool.WithProgress(ctx, func(p tool.Progress) { show(output.Progress(p)) })
+	text := ""
+	return tool.WithDeltas(ctx, func(d tool.Delta) {
+		text += d.Text
+		text = text[strings.LastIndex(strings.TrimRight(text, "\n"), "\n")+1:]
+		show(text)
+	})
+}
+
 // called shows a call that has ended.
 func (r *runner) called(e policy.Event) {
+	r.calls.ended(e)
 	r.teller.tell(Event{
 		Kind: Called, Plugin: e.Plugin, Tool: e.Call.Name, Call: e.Call.ID, Caller: strings.TrimSpace(e.Caller + " " + e.Via),
 		Duration: millis(e.Duration), Outcome: outcomeOf(e.Result, e.Err), Error: failureOf(e.Err),

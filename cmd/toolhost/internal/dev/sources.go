@@ -20,11 +20,16 @@ import (
 type sources struct {
 	dir    string
 	output string // that is not one of them
+	calls  *calls
 	known  map[string]seen
+	// data are notes and the like that a call changed last: true if they are the plugin's own, and no sources;
+	// false: the next build tells.
+	data map[string]bool
 }
 
 // seen is a file as it was when it was read last.
 type seen struct {
+	mode  fs.FileMode
 	size  int64
 	mtime time.Time
 	sum   [sha256.Size]byte
@@ -44,17 +49,46 @@ func isLeft(name string) bool {
 	return strings.HasPrefix(name, ".") || slices.Contains(leftByBuilds, name)
 }
 
-func newSources(p *Project) *sources {
-	return &sources{dir: p.Dir, output: p.output, known: map[string]seen{}}
+func newSources(p *Project, c *calls) *sources {
+	return &sources{dir: p.Dir, output: p.output, calls: c, data: map[string]bool{}}
 }
 
-// now returns a digest of all sources, and the directories that have them.
-func (s *sources) now(ctx context.Context) (digest string, dirs []string, err error) {
+// dataEndings are those of files that a plugin may keep in its workspace. A change of code is never taken for
+// the plugin's own: a comment changes nothing in what is built, and the next line does.
+var dataEndings = []string{".md", ".txt", ".json", ".jsonl", ".csv", ".log", ".db", ".sqlite"}
+
+// classify says whether a change of a file is one of the plugin's own.
+func (s *sources) classify(path string, one seen, isNew bool) (own bool) {
+	if !slices.Contains(dataEndings, filepath.Ext(path)) {
+		return false
+	}
+	if !s.calls.during(one.mtime) {
+		delete(s.data, path)
+		return false
+	}
+	s.data[path] = s.data[path] || isNew
+	return s.data[path]
+}
+
+// built says whether the last build has made anything else than the one before.
+func (s *sources) built(changed bool) {
+	for path, own := range s.data {
+		if changed && !own {
+			delete(s.data, path)
+			continue
+		}
+		s.data[path] = true
+	}
+}
+
+// look reports whether the sources are others than at the last look, and returns the directories that have
+// them.
+func (s *sources) look(ctx context.Context) (changed bool, dirs []string, err error) {
 	files, err := s.list(ctx)
 	if err != nil {
-		return "", nil, err
+		return false, nil, err
 	}
-	sum := sha256.New()
+	first := s.known == nil
 	known := make(map[string]seen, len(files))
 	in := map[string]bool{s.dir: true}
 	for _, rel := range files {
@@ -68,23 +102,32 @@ func (s *sources) now(ctx context.Context) (digest string, dirs []string, err er
 		}
 		one := s.read(path, info)
 		known[path] = one
-		_, _ = fmt.Fprintf(sum, "%q %v %x\n", rel, info.Mode(), one.sum)
+		if last, old := s.known[path]; last.sum != one.sum || last.mode != one.mode {
+			changed = !s.classify(path, one, !old) || changed
+		}
 		for up := filepath.Dir(path); len(up) > len(s.dir); up = filepath.Dir(up) {
 			in[up] = true
+		}
+	}
+	for path := range s.known {
+		if _, there := known[path]; !there && !s.data[path] {
+			changed = true
 		}
 	}
 	s.known = known
 	for dir := range in {
 		dirs = append(dirs, dir)
 	}
-	return string(sum.Sum(nil)), dirs, nil
+	return changed || first, dirs, nil
 }
 
 // read returns what a file has, which it need not read again if it looks as it did.
 func (s *sources) read(path string, info fs.FileInfo) seen {
-	one := seen{size: info.Size(), mtime: info.ModTime()}
+	one := seen{mode: info.Mode(), size: info.Size(), mtime: info.ModTime()}
 	// A file that was written in the same moment may look the same, and be another.
-	if last, ok := s.known[path]; ok && last.size == one.size && last.mtime.Equal(one.mtime) && time.Since(one.mtime) > time.Second {
+	last, ok := s.known[path]
+	same := ok && last.mode == one.mode && last.size == one.size && last.mtime.Equal(one.mtime)
+	if same && time.Since(one.mtime) > time.Second {
 		return last
 	}
 	one.sum = sha256.Sum256(fmt.Append(nil, one.size, one.mtime.UnixNano()))

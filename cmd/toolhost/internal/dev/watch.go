@@ -21,7 +21,6 @@ const (
 type watch struct {
 	sources *sources
 	notices *fsnotify.Watcher // nil: there are none
-	last    string            // digest of the sources at the start of the last build
 }
 
 func newWatch(s *sources) *watch {
@@ -38,19 +37,18 @@ func (w *watch) close() {
 	}
 }
 
-// look reports whether the sources are others than at the last look that reported so. Directories
+// look reports whether the sources are others than at the last look. Directories
 // that appear are followed before it looks into them again.
 func (w *watch) look(ctx context.Context) (changed bool, err error) {
 	for {
-		now, dirs, err := w.sources.now(ctx)
+		now, dirs, err := w.sources.look(ctx)
 		if err != nil {
 			return false, err
 		}
-		if w.follow(dirs) {
-			continue
+		changed = changed || now
+		if !w.follow(dirs) {
+			return changed, nil
 		}
-		changed, w.last = now != w.last, now
-		return changed, nil
 	}
 }
 

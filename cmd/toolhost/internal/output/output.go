@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/term"
@@ -25,6 +26,9 @@ type Writer struct {
 	printed  bool // a whole JSON text was printed
 	lines    bool // a JSON text was printed as one of several lines
 	streamed streamed
+
+	mu     sync.Mutex // logs write whenever they like
+	status bool       // the last line is one of [Writer.Status]
 }
 
 // New returns a writer to w, which may be a terminal.
@@ -44,10 +48,26 @@ func (o *Writer) Err() error { return o.err }
 func (o *Writer) Terminal() bool { return o.terminal }
 
 // Write implements [io.Writer].
-func (o *Writer) Write(b []byte) (int, error) { return o.keepError(o.w.Write(b)) }
+func (o *Writer) Write(b []byte) (int, error) {
+	defer o.begin()()
+	return o.keepError(o.w.Write(b))
+}
 
 // WriteString implements [io.StringWriter], which saves a copy of the text.
-func (o *Writer) WriteString(s string) (int, error) { return o.keepError(io.WriteString(o.w, s)) }
+func (o *Writer) WriteString(s string) (int, error) {
+	defer o.begin()()
+	return o.keepError(io.WriteString(o.w, s))
+}
+
+// begin begins to write where no status is, and returns what ends that.
+func (o *Writer) begin() (end func()) {
+	o.mu.Lock()
+	if o.status {
+		o.status = false
+		_, _ = io.WriteString(o.w, clearLine)
+	}
+	return o.mu.Unlock
+}
 
 func (o *Writer) keepError(n int, err error) (int, error) {
 	if err != nil && o.err == nil {

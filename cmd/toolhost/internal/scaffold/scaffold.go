@@ -3,6 +3,7 @@ package scaffold
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"embed"
 	"errors"
@@ -16,9 +17,11 @@ import (
 	"text/template"
 
 	"golang.org/x/mod/modfile"
+
+	"github.com/toolhost/toolhost/host"
 )
 
-// templates has a directory of files for every language and one for each. They are templates of
+// templates has a directory of files for every language and one for each, and one for GitHub. They are templates of
 // text/template over a [Project]; the ending .tmpl of their names is dropped.
 //
 //go:embed all:templates
@@ -35,7 +38,12 @@ type Project struct {
 	Language Language
 	// Toolhost is where a Go plugin gets the SDK from. The others need none.
 	Toolhost Module
+	// CI is the service whose workflow makes the releases, which is [GitHub]; empty: none.
+	CI string
 }
+
+// GitHub makes releases by GitHub Actions.
+const GitHub = "github"
 
 // Language is a language in which a plugin can be written.
 type Language string
@@ -64,6 +72,9 @@ type Written struct {
 func (Project) GoVersion() string { return goVersion }
 
 const goVersion = "1.26.0"
+
+// SDK is the version of toolhost that the project is made for.
+func (p Project) SDK() string { return cmp.Or(p.Toolhost.Version, "v"+host.Version) }
 
 // ErrNotEmpty reports that there is something at the directory of a new project.
 var ErrNotEmpty = errors.New("there is something already")
@@ -148,7 +159,11 @@ type file struct {
 
 func writeAll(root *os.Root, dir string, files []file) error {
 	for _, f := range files {
-		if err := root.WriteFile(filepath.Join(dir, filepath.FromSlash(f.path)), f.content, f.mode); err != nil {
+		name := filepath.Join(dir, filepath.FromSlash(f.path))
+		if err := root.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+			return err
+		}
+		if err := root.WriteFile(name, f.content, f.mode); err != nil {
 			return err
 		}
 	}
@@ -171,6 +186,14 @@ func (p Project) files() ([]file, error) {
 			}
 			out = append(out, f)
 		}
+	}
+	if p.CI == GitHub {
+		f, err := p.render("templates/github/release.yml.tmpl")
+		if err != nil {
+			return nil, err
+		}
+		f.path = ".github/workflows/release.yml"
+		out = append(out, f)
 	}
 	if p.Language != Go {
 		contract, err := templates.ReadFile("templates/plugin.proto")

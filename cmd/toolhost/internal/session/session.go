@@ -4,7 +4,6 @@
 package session
 
 import (
-	"context"
 	"io"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
@@ -88,11 +87,11 @@ func (s *Session) Settings() *Settings {
 	return s.settings
 }
 
-// Asker returns ctx with an asker that puts the questions of tools to the person at the
-// terminal, and a function that closes the terminal.
-func (s *Session) Asker(ctx context.Context) (context.Context, func()) {
+// Asker returns an asker that puts the questions of tools to the person at the terminal, and a
+// function that closes the terminal.
+func (s *Session) Asker() (tool.Asker, func()) {
 	a := &terminal.Asker{Open: s.OpenTerminal}
-	return tool.WithAsker(ctx, a.Ask), a.Close
+	return a.Ask, a.Close
 }
 
 // Approver returns an approver that asks at the terminal, and a function that closes the

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -68,6 +69,8 @@ type holdIn struct {
 	Until string `json:"until"`
 	// Stream hands on what the other FIFO has as it comes.
 	Stream bool `json:"stream,omitempty"`
+	// Report reports each line of the other FIFO, as one of four.
+	Report bool `json:"report,omitempty"`
 }
 
 func hold(ctx context.Context, in holdIn) (string, error) {
@@ -76,14 +79,18 @@ func hold(ctx context.Context, in holdIn) (string, error) {
 		return "", err
 	}
 	_ = f.Close()
-	if in.Stream {
+	if in.Stream || in.Report {
 		until, err := os.Open(in.Until)
 		if err != nil {
 			return "", err
 		}
 		defer func() { _ = until.Close() }()
+		lines := bufio.NewScanner(until)
+		for n := 1.; in.Report && lines.Scan(); n++ {
+			tool.Report(ctx, tool.Progress{Done: n, Total: 4, Message: lines.Text()})
+		}
 		_, err = io.Copy(tool.Stream(ctx), until)
-		return "that was it", err
+		return "that was it", errors.Join(err, lines.Err())
 	}
 	said, err := os.ReadFile(in.Until)
 	return string(said), err

@@ -43,10 +43,11 @@ type CallRequest struct {
 	// A durable call is answered once it is in the queue.
 	Detach bool `protobuf:"varint,9,opt,name=detach,proto3" json:"detach,omitempty"`
 	// Whether the caller answers questions for approval, and those of the tool, and whether it shows the
-	// text of the result as it comes.
+	// text of the result as it comes, and how far the call is.
 	Approves      bool `protobuf:"varint,10,opt,name=approves,proto3" json:"approves,omitempty"`
 	Answers       bool `protobuf:"varint,11,opt,name=answers,proto3" json:"answers,omitempty"`
 	Deltas        bool `protobuf:"varint,12,opt,name=deltas,proto3" json:"deltas,omitempty"`
+	Progress      bool `protobuf:"varint,13,opt,name=progress,proto3" json:"progress,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -165,6 +166,13 @@ func (x *CallRequest) GetDeltas() bool {
 	return false
 }
 
+func (x *CallRequest) GetProgress() bool {
+	if x != nil {
+		return x.Progress
+	}
+	return false
+}
+
 // CallResponse is something that happens in a call. The first is begun, the last ended.
 type CallResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -176,6 +184,7 @@ type CallResponse struct {
 	//	*CallResponse_Delta
 	//	*CallResponse_Durable
 	//	*CallResponse_Ended
+	//	*CallResponse_Progress
 	Event         isCallResponse_Event `protobuf_oneof:"event"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -272,6 +281,15 @@ func (x *CallResponse) GetEnded() *CallEnd {
 	return nil
 }
 
+func (x *CallResponse) GetProgress() *v1.Progress {
+	if x != nil {
+		if x, ok := x.Event.(*CallResponse_Progress); ok {
+			return x.Progress
+		}
+	}
+	return nil
+}
+
 type isCallResponse_Event interface {
 	isCallResponse_Event()
 }
@@ -302,6 +320,10 @@ type CallResponse_Ended struct {
 	Ended *CallEnd `protobuf:"bytes,6,opt,name=ended,proto3,oneof"`
 }
 
+type CallResponse_Progress struct {
+	Progress *v1.Progress `protobuf:"bytes,7,opt,name=progress,proto3,oneof"`
+}
+
 func (*CallResponse_Begun) isCallResponse_Event() {}
 
 func (*CallResponse_Approval) isCallResponse_Event() {}
@@ -313,6 +335,8 @@ func (*CallResponse_Delta) isCallResponse_Event() {}
 func (*CallResponse_Durable) isCallResponse_Event() {}
 
 func (*CallResponse_Ended) isCallResponse_Event() {}
+
+func (*CallResponse_Progress) isCallResponse_Event() {}
 
 // ApprovalRequest is the question whether a call may run. DecideCall answers it.
 type ApprovalRequest struct {
@@ -1187,7 +1211,7 @@ var File_toolhost_daemon_v1_call_proto protoreflect.FileDescriptor
 
 const file_toolhost_daemon_v1_call_proto_rawDesc = "" +
 	"\n" +
-	"\x1dtoolhost/daemon/v1/call.proto\x12\x12toolhost.daemon.v1\x1a\x1etoolhost/daemon/v1/fault.proto\x1a\x1dtoolhost/daemon/v1/tool.proto\x1a\x1ftoolhost/plugin/v1/plugin.proto\"\xc1\x02\n" +
+	"\x1dtoolhost/daemon/v1/call.proto\x12\x12toolhost.daemon.v1\x1a\x1etoolhost/daemon/v1/fault.proto\x1a\x1dtoolhost/daemon/v1/tool.proto\x1a\x1ftoolhost/plugin/v1/plugin.proto\"\xdd\x02\n" +
 	"\vCallRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1c\n" +
 	"\targuments\x18\x02 \x01(\tR\targuments\x12\x18\n" +
@@ -1202,14 +1226,16 @@ const file_toolhost_daemon_v1_call_proto_rawDesc = "" +
 	"\bapproves\x18\n" +
 	" \x01(\bR\bapproves\x12\x18\n" +
 	"\aanswers\x18\v \x01(\bR\aanswers\x12\x16\n" +
-	"\x06deltas\x18\f \x01(\bR\x06deltas\"\xba\x02\n" +
+	"\x06deltas\x18\f \x01(\bR\x06deltas\x12\x1a\n" +
+	"\bprogress\x18\r \x01(\bR\bprogress\"\xf6\x02\n" +
 	"\fCallResponse\x12\x16\n" +
 	"\x05begun\x18\x01 \x01(\tH\x00R\x05begun\x12A\n" +
 	"\bapproval\x18\x02 \x01(\v2#.toolhost.daemon.v1.ApprovalRequestH\x00R\bapproval\x12>\n" +
 	"\bquestion\x18\x03 \x01(\v2 .toolhost.daemon.v1.ToolQuestionH\x00R\bquestion\x125\n" +
 	"\x05delta\x18\x04 \x01(\v2\x1d.toolhost.daemon.v1.CallDeltaH\x00R\x05delta\x12\x1a\n" +
 	"\adurable\x18\x05 \x01(\tH\x00R\adurable\x123\n" +
-	"\x05ended\x18\x06 \x01(\v2\x1b.toolhost.daemon.v1.CallEndH\x00R\x05endedB\a\n" +
+	"\x05ended\x18\x06 \x01(\v2\x1b.toolhost.daemon.v1.CallEndH\x00R\x05ended\x12:\n" +
+	"\bprogress\x18\a \x01(\v2\x1c.toolhost.plugin.v1.ProgressH\x00R\bprogressB\a\n" +
 	"\x05event\"\xce\x02\n" +
 	"\x0fApprovalRequest\x126\n" +
 	"\x04call\x18\x01 \x01(\v2\".toolhost.plugin.v1.ExecuteRequestR\x04call\x12>\n" +
@@ -1299,32 +1325,34 @@ var file_toolhost_daemon_v1_call_proto_goTypes = []any{
 	(*DecideCallResponse)(nil),  // 13: toolhost.daemon.v1.DecideCallResponse
 	(*AnswerCallRequest)(nil),   // 14: toolhost.daemon.v1.AnswerCallRequest
 	(*AnswerCallResponse)(nil),  // 15: toolhost.daemon.v1.AnswerCallResponse
-	(*v1.ExecuteRequest)(nil),   // 16: toolhost.plugin.v1.ExecuteRequest
-	(*Definition)(nil),          // 17: toolhost.daemon.v1.Definition
-	(*v1.Question)(nil),         // 18: toolhost.plugin.v1.Question
-	(*v1.Result)(nil),           // 19: toolhost.plugin.v1.Result
-	(*Fault)(nil),               // 20: toolhost.daemon.v1.Fault
-	(*v1.Answer)(nil),           // 21: toolhost.plugin.v1.Answer
+	(*v1.Progress)(nil),         // 16: toolhost.plugin.v1.Progress
+	(*v1.ExecuteRequest)(nil),   // 17: toolhost.plugin.v1.ExecuteRequest
+	(*Definition)(nil),          // 18: toolhost.daemon.v1.Definition
+	(*v1.Question)(nil),         // 19: toolhost.plugin.v1.Question
+	(*v1.Result)(nil),           // 20: toolhost.plugin.v1.Result
+	(*Fault)(nil),               // 21: toolhost.daemon.v1.Fault
+	(*v1.Answer)(nil),           // 22: toolhost.plugin.v1.Answer
 }
 var file_toolhost_daemon_v1_call_proto_depIdxs = []int32{
 	2,  // 0: toolhost.daemon.v1.CallResponse.approval:type_name -> toolhost.daemon.v1.ApprovalRequest
 	3,  // 1: toolhost.daemon.v1.CallResponse.question:type_name -> toolhost.daemon.v1.ToolQuestion
 	4,  // 2: toolhost.daemon.v1.CallResponse.delta:type_name -> toolhost.daemon.v1.CallDelta
 	5,  // 3: toolhost.daemon.v1.CallResponse.ended:type_name -> toolhost.daemon.v1.CallEnd
-	16, // 4: toolhost.daemon.v1.ApprovalRequest.call:type_name -> toolhost.plugin.v1.ExecuteRequest
-	17, // 5: toolhost.daemon.v1.ApprovalRequest.definition:type_name -> toolhost.daemon.v1.Definition
-	18, // 6: toolhost.daemon.v1.ToolQuestion.question:type_name -> toolhost.plugin.v1.Question
-	6,  // 7: toolhost.daemon.v1.CallEnd.metadata:type_name -> toolhost.daemon.v1.Metadata
-	19, // 8: toolhost.daemon.v1.CallEnd.result:type_name -> toolhost.plugin.v1.Result
-	20, // 9: toolhost.daemon.v1.CallEnd.fault:type_name -> toolhost.daemon.v1.Fault
-	19, // 10: toolhost.daemon.v1.PreviewCallResponse.result:type_name -> toolhost.plugin.v1.Result
-	11, // 11: toolhost.daemon.v1.DecideCallRequest.decision:type_name -> toolhost.daemon.v1.Decision
-	21, // 12: toolhost.daemon.v1.AnswerCallRequest.answer:type_name -> toolhost.plugin.v1.Answer
-	13, // [13:13] is the sub-list for method output_type
-	13, // [13:13] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	16, // 4: toolhost.daemon.v1.CallResponse.progress:type_name -> toolhost.plugin.v1.Progress
+	17, // 5: toolhost.daemon.v1.ApprovalRequest.call:type_name -> toolhost.plugin.v1.ExecuteRequest
+	18, // 6: toolhost.daemon.v1.ApprovalRequest.definition:type_name -> toolhost.daemon.v1.Definition
+	19, // 7: toolhost.daemon.v1.ToolQuestion.question:type_name -> toolhost.plugin.v1.Question
+	6,  // 8: toolhost.daemon.v1.CallEnd.metadata:type_name -> toolhost.daemon.v1.Metadata
+	20, // 9: toolhost.daemon.v1.CallEnd.result:type_name -> toolhost.plugin.v1.Result
+	21, // 10: toolhost.daemon.v1.CallEnd.fault:type_name -> toolhost.daemon.v1.Fault
+	20, // 11: toolhost.daemon.v1.PreviewCallResponse.result:type_name -> toolhost.plugin.v1.Result
+	11, // 12: toolhost.daemon.v1.DecideCallRequest.decision:type_name -> toolhost.daemon.v1.Decision
+	22, // 13: toolhost.daemon.v1.AnswerCallRequest.answer:type_name -> toolhost.plugin.v1.Answer
+	14, // [14:14] is the sub-list for method output_type
+	14, // [14:14] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_toolhost_daemon_v1_call_proto_init() }
@@ -1341,6 +1369,7 @@ func file_toolhost_daemon_v1_call_proto_init() {
 		(*CallResponse_Delta)(nil),
 		(*CallResponse_Durable)(nil),
 		(*CallResponse_Ended)(nil),
+		(*CallResponse_Progress)(nil),
 	}
 	file_toolhost_daemon_v1_call_proto_msgTypes[5].OneofWrappers = []any{
 		(*CallEnd_Result)(nil),
