@@ -69,7 +69,10 @@ func newSubject(o Options, chosen map[string]bool) (*subject, error) {
 		return nil, tool.Errorf(tool.CodeNotFound, "there is no file %s", o.File).
 			Because(err).Try("name the executable of the plugin")
 	}
-	s := &subject{Options: o, path: path, found: map[string]*verdict{}, slots: make(chan struct{}, maxTogether), hosts: map[plugin.SandboxLevel]*host.Host{}}
+	s := &subject{
+		Options: o, path: path, found: map[string]*verdict{}, slots: make(chan struct{}, maxTogether),
+		hosts: map[plugin.SandboxLevel]*host.Host{},
+	}
 	for id := range needs(chosen) {
 		s.found[id] = &verdict{done: make(chan struct{})}
 	}
