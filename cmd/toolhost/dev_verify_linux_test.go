@@ -13,8 +13,8 @@ import (
 // A terminal shows which check runs, until the report comes; a program is told nothing.
 func TestPluginVerifyShowsWhatRuns(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "fixture")
-	line := []string{"dev", "verify", filepath.Join(w.plugins, "fixture"), "--group", "handshake"}
+	w := newWorld(t, "fs")
+	line := []string{"dev", "verify", filepath.Join(w.plugins, "fs"), "--group", "handshake"}
 	equal(t, "standard error of a program", w.bare(line...).exits(exit.Done).stderr, "")
 	person, program := newTerminal(t)
 	var out bytes.Buffer

@@ -80,10 +80,10 @@ func TestPluginVerifyCalls(t *testing.T) {
 // With --fast the long checks are named, and not made. What cannot be tried says why, also by what it needs.
 func TestPluginVerifyFast(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "fixture")
+	w := newWorld(t, "fs")
 	var r verify.Report
-	w.bare("dev", "verify", filepath.Join(w.plugins, "fixture"), "--fast", "--json", "--check", "calls.valid", "--check", "sandbox.*",
-		"--check", "resources.growth").exits(exit.Done).json(&r)
+	w.bare("dev", "verify", filepath.Join(w.plugins, "fs"), "--fast", "--json",
+		"--check", "calls.valid", "--check", "sandbox.*", "--check", "resources.growth").exits(exit.Done).json(&r)
 	for _, c := range r.Checks {
 		if c.ID != "calls.valid" && (c.Outcome != verify.Skip || c.Why != "--fast leaves it out") {
 			t.Errorf("%s is %s: %s", c.ID, c.Outcome, c.Why)
