@@ -77,6 +77,23 @@ func TestPluginVerifyCalls(t *testing.T) {
 	}
 }
 
+// With --fast the long checks are named, and not made. What cannot be tried says why, also by what it needs.
+func TestPluginVerifyFast(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "fs")
+	var r verify.Report
+	w.bare("dev", "verify", filepath.Join(w.plugins, "fs"), "--fast", "--json",
+		"--check", "calls.valid", "--check", "sandbox.*", "--check", "resources.growth").exits(exit.Done).json(&r)
+	for _, c := range r.Checks {
+		if c.ID != "calls.valid" && (c.Outcome != verify.Skip || c.Why != "--fast leaves it out") {
+			t.Errorf("%s is %s: %s", c.ID, c.Outcome, c.Why)
+		}
+	}
+	if r.Skipped != 4 || r.Passed != 1 {
+		t.Error(r.Summary())
+	}
+}
+
 func TestPluginVerifyUsage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -102,6 +119,7 @@ func TestPluginVerifyUsage(t *testing.T) {
 		{[]string{"x", "--call", "fs.read"}, "is not TOOL=JSON"},
 		{[]string{"x", "--plugin-config", "[]"}, "is not a JSON object"},
 		{[]string{"x", "--timeout", "0s"}, "is not above zero"},
+		{[]string{"x", "--fast", "--long"}, "none of the others can be"},
 	} {
 		w.bare(append([]string{"dev", "verify"}, c.args...)...).exits(exit.BadUsage).says(c.says)
 	}

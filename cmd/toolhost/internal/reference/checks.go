@@ -12,7 +12,8 @@ func checks(string) (string, error) {
 	b := &strings.Builder{}
 	b.WriteString(generated("What dev verify checks", "cmd/toolhost/internal/verify"))
 	fmt.Fprintf(b, "`toolhost dev verify FILE` makes these %d checks of a plugin in any language, in this order. "+
-		"One that needs\nanother that has failed is skipped. One that fails says what to do, and makes the exit status 1.\n", len(verify.Checks()))
+		"One that needs\nanother that has failed is skipped. One that fails says what to do, and makes the exit status 1.\n",
+		len(verify.Checks()))
 	group := ""
 	for _, c := range verify.Checks() {
 		if g := c.Group(); g != group {

@@ -30,7 +30,8 @@ func checkFirst(ctx context.Context, s *subject, p *process) finding {
 	began := time.Now()
 	_, err := p.link.execute(ctx, s.request(name, args))
 	if later := time.Since(began); err == nil && later < first/2 {
-		return warn("the first call took %v, and the same one later %v", first.Round(10*time.Millisecond), later.Round(time.Millisecond))
+		return warn("the first call took %v, and the same one later %v",
+			first.Round(10*time.Millisecond), later.Round(time.Millisecond))
 	}
 	return passed
 }
@@ -89,7 +90,8 @@ func checkGivenUp(ctx context.Context, s *subject, p *process) finding {
 	case err != nil:
 		return noted("whether it works on is not known: %v", err)
 	case percent > busyPercentage && s.measure(ctx).busy <= busyPercentage: // or else it does so at rest, too
-		return fail("cancel ignored: %v after its calls were given up it still takes %d %% of a processor", cancelTime, percent)
+		return fail("cancel ignored: %v after its calls were given up it still takes %d %% of a processor",
+			cancelTime, percent)
 	case s.outcome("stream.opens") != Pass:
 		return noted("of what goes on, only use of the processor is seen: the feature stream would tell")
 	}

@@ -26,7 +26,8 @@ func serviceChecks() []Check {
 				return passed
 			})),
 		check("services.health", "services", after, "if it serves Health or grpc.health.v1.Health, it is well within 5 s",
-			"let Health answer without a problem when the plugin can work; set the status of the service \"plugin\" to SERVING", onLive(checkHealth)),
+			"let Health answer without a problem when the plugin can work; set the status of the service \"plugin\" to SERVING",
+			onLive(checkHealth)),
 		check("services.preview", "preview", after, "if it names the feature preview, it serves Preview",
 			"implement Preview, or do not name the feature; for a tool without a preview answer with the error not_found",
 			onLive(func(ctx context.Context, s *subject, p *process) finding {

@@ -76,7 +76,7 @@ func startChecks() []Check {
 			func(_ context.Context, s *subject) finding { return s.clean }),
 		check("start.repeats", "tools-that-change", []string{"start.workspace", "describe.again"},
 			"another process, workspace and date, by the time zone, have the same description: locks pin it",
-			"let the description depend on the version alone: no paths, dates, times, random names, machine names or orders of maps",
+			"let the description depend on the version alone: no paths, dates, random names, machine names or orders of maps",
 			checkRepeats),
 	}
 }

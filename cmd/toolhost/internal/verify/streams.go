@@ -139,7 +139,7 @@ func cancelChecks() []Check {
 		onLane("cancel.result", "a call that is cancelled on the stream gets a result frame within 2 s",
 			"end the work of a cancelled call, and answer with any error; a host ends a plugin that leaves 1,024 without",
 			checkCancelled, []string{"stream.opens"}),
-		onLane("cancel.partial", "one that is cancelled on its way gets a result frame",
+		onLane("cancel.partial", "also one that is cancelled on its way",
 			"forget the chunks, and answer with any error",
 			func(ctx context.Context, s *subject, l *lane) error {
 				r := l.raw()

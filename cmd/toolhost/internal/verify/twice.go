@@ -59,7 +59,8 @@ func (s *subject) shows(ctx context.Context, p *process, c *call, mark string, o
 		return false, fmt.Errorf("%s: %w", c, err)
 	}
 	said := strings.ToLower(out.String())
-	return slices.ContainsFunc(others, func(other string) bool { return other != mark && strings.Contains(said, other) }), nil
+	foreign := func(other string) bool { return other != mark && strings.Contains(said, other) }
+	return slices.ContainsFunc(others, foreign), nil
 }
 
 // checkSessions makes the calls in a session, and again in another one.
