@@ -23,27 +23,31 @@ import (
 )
 
 func hostChecks() []Check {
+	open := plugin.Sandbox{Level: plugin.NoSandbox}
 	return []Check{
 		check("host.loads", "handshake", []string{"configure.accepts"},
 			"the host loads it, and registers each of its tools", "do what the host's error says",
 			func(ctx context.Context, s *subject) finding {
-				return s.inHost(ctx, plugin.Sandbox{Level: plugin.NoSandbox}, nil, func(*host.Host, string) finding { return passed })
+				return s.inHost(ctx, open, nil, func(*host.Host, string) finding { return passed })
 			}).unlessFound("*"),
 		check("host.calls", "rules", []string{"host.loads", "calls.valid"},
 			"calls through the host's whole chain end as they did without it", "do what the host's error says",
 			func(ctx context.Context, s *subject) finding {
-				return s.inHost(ctx, plugin.Sandbox{Level: plugin.NoSandbox}, nil, func(h *host.Host, _ string) finding { return s.compare(ctx, h) })
+				return s.inHost(ctx, open, nil, func(h *host.Host, _ string) finding { return s.compare(ctx, h) })
 			}).unlessFound("*"),
 	}
 }
 
-// inHost runs the plugin in a host.
-func (s *subject) inHost(ctx context.Context, box plugin.Sandbox, by *observe.Trace, use func(h *host.Host, name string) finding) (f finding) {
+// inHost runs the plugin in a host. By records what it uses; nil: nothing does.
+func (s *subject) inHost(ctx context.Context, box plugin.Sandbox, by *observe.Trace,
+	use func(h *host.Host, name string) finding,
+) (f finding) {
 	temp, err := os.MkdirTemp(s.dir, "") // in which nothing is of another process
 	if err != nil {
 		return skip("%v", err)
 	}
-	h, err := host.New(host.WithRoot(s.root), host.WithPluginEnv("TMPDIR="+temp), host.WithPluginCache(filepath.Join(s.dir, "cache")),
+	h, err := host.New(host.WithRoot(s.root), host.WithPluginEnv("TMPDIR="+temp),
+		host.WithPluginCache(filepath.Join(s.dir, "cache")),
 		host.WithDefaults(func(settings *plugin.Settings) {
 			settings.StartTimeout, settings.Config, settings.Sandbox, settings.Trace = s.Timeout, s.Config, box, by
 		}))
@@ -124,7 +128,7 @@ func sandboxChecks() []Check {
 	return []Check{
 		check("sandbox.starts", "needs", append(declared, "host.loads"),
 			"it starts with nothing but what it declares",
-			"declare what the start needs; toolhost plugins trace prints it; name the modules of a script in DescribeResponse.files",
+			"declare what the start needs; toolhost plugins trace prints it; name modules of a script in DescribeResponse.files",
 			func(ctx context.Context, s *subject) finding {
 				return s.confined(ctx, func(*host.Host, string) finding { return passed })
 			}).unlessFound("*"),
@@ -157,8 +161,9 @@ func checkUsed(ctx context.Context, s *subject) finding {
 		return skip("it does not declare what it needs")
 	}
 	trace := observe.New()
-	if f := s.inHost(ctx, plugin.Sandbox{}, trace, func(h *host.Host, _ string) finding { return s.compare(ctx, h) }); f.outcome != Pass {
-		return skip("what it uses cannot be seen here: %s", f.why)
+	called := s.inHost(ctx, plugin.Sandbox{}, trace, func(h *host.Host, _ string) finding { return s.compare(ctx, h) })
+	if called.outcome != Pass {
+		return skip("what it uses cannot be seen here: %s", called.why)
 	}
 	used, _ := trace.Proposal()
 	var f faults
