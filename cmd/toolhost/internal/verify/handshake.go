@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 	"slices"
@@ -56,7 +57,7 @@ func handshakeChecks() []Check {
 func field(id string, at int, want, what, do string) Check {
 	return check(id, "handshake", []string{"handshake.line"}, what, do, func(_ context.Context, s *subject) finding {
 		if got := s.first.field(at); got != want {
-			return fail("field %d of the line is %s, not %q: %s", at+1, sanitize.Quote(got, 60), want,
+			return fail("field %d of the line is %s, not %s: %s", at+1, sanitize.Quote(got, 60), cmp.Or(want, "empty"),
 				sanitize.Quote(strings.Join(s.first.line, "|"), 150))
 		}
 		return passed
