@@ -27,7 +27,8 @@ var (
 )
 
 // Mark returns a description whole, with marks in brackets: how many blanks there are if there are many,
-// what looks encoded, what names a file of secrets, what orders the model to do, and which other tools it names, of all that there are.
+// what looks encoded, what names a file of secrets, what orders a model about, and which other tools it names, of all
+// that there are.
 func Mark(text, tool string, tools []string) string {
 	text = blanks().ReplaceAllStringFunc(strings.TrimSpace(text), func(s string) string {
 		return fmt.Sprintf(" [%d blanks] ", utf8.RuneCountInString(s))

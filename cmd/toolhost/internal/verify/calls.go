@@ -138,7 +138,8 @@ func callChecks() []Check {
 		check("calls.invalid", "rules", valid, "arguments of the wrong types, and long texts, do not end it",
 			"catch the exception, and answer with the error invalid_arguments",
 			badArguments(func(d declared) [][]byte {
-				long := bytes.ReplaceAll(sample.Arguments(d.def.InputSchema, true), []byte(`:"text"`), []byte(`:"`+strings.Repeat("text ", 2000)+`"`))
+				long := bytes.ReplaceAll(sample.Arguments(d.def.InputSchema, true), []byte(`:"text"`),
+					[]byte(`:"`+strings.Repeat("text ", 2000)+`"`))
 				return [][]byte{spoilt(d.def.InputSchema), long, []byte(`{"unknown":{"a":[null]}}`)}
 			})),
 		check("calls.malformed", "rules", append(valid, "calls.invalid"),

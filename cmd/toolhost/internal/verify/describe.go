@@ -144,7 +144,7 @@ func configureChecks() []Check {
 	return []Check{
 		check("configure.fits", "services", []string{"describe.answers"},
 			"the configuration that is given, or none, fits its schema, a JSON Schema of an object",
-			"give verify a configuration with --plugin-config, or correct DescribeResponse.config_schema_json: it may be empty, or require nothing",
+			"give verify a configuration with --plugin-config, or correct config_schema_json: it may be empty, or require nothing",
 			func(ctx context.Context, s *subject) finding {
 				if len(s.about.GetConfigSchemaJson()) == 0 {
 					if len(s.Config) > 0 {

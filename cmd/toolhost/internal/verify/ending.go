@@ -213,8 +213,8 @@ func shutdownChecks() []Check {
 				return passed
 			}),
 		ends("shutdown.clean", "it ends with status 0 after Shutdown, and leaves no processes or files in TMPDIR",
-			"exit with 0: another status counts as a crash; end what it has started, as without a PID namespace that lives on; "+
-				"remove temporary files, at the latest in Shutdown", []string{"shutdown.ends"},
+			"exit with 0: another status counts as a crash; end what it has started, and remove temporary files",
+			[]string{"shutdown.ends"},
 			func(out *shutdown) finding {
 				switch {
 				case out.left > 0:

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 	"slices"
@@ -35,7 +36,8 @@ func handshakeChecks() []Check {
 			"print one of the versions of PLUGIN_PROTOCOL_VERSIONS as the second field"),
 		field("handshake.network", 2, "unix", "the network is unix", "listen on a Unix socket: hosts dial nothing else"),
 		field("handshake.protocol", 4, "grpc", "the protocol is grpc", "serve gRPC, and say so in the fifth field"),
-		field("handshake.tls", 5, "", "no certificate follows: the connection has no TLS", "end the line after the fifth field, and serve without TLS"),
+		field("handshake.tls", 5, "", "no certificate follows: the connection has no TLS",
+			"end the line after the fifth field, and serve without TLS"),
 		check("handshake.directory", "handshake", []string{"handshake.line", "handshake.network"},
 			"the socket lies in PLUGIN_UNIX_SOCKET_DIR",
 			"make the socket's path from PLUGIN_UNIX_SOCKET_DIR, and listen before the line is printed",
@@ -55,7 +57,7 @@ func handshakeChecks() []Check {
 func field(id string, at int, want, what, do string) Check {
 	return check(id, "handshake", []string{"handshake.line"}, what, do, func(_ context.Context, s *subject) finding {
 		if got := s.first.field(at); got != want {
-			return fail("field %d of the line is %s, not %q: %s", at+1, sanitize.Quote(got, 60), want,
+			return fail("field %d of the line is %s, not %s: %s", at+1, sanitize.Quote(got, 60), cmp.Or(want, "empty"),
 				sanitize.Quote(strings.Join(s.first.line, "|"), 150))
 		}
 		return passed

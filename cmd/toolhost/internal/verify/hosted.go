@@ -23,23 +23,26 @@ import (
 )
 
 func hostChecks() []Check {
+	open := plugin.Sandbox{Level: plugin.NoSandbox}
 	return []Check{
 		check("host.loads", "handshake", []string{"configure.accepts"},
 			"the host loads it with all its tools", "do what the host's error says",
 			func(ctx context.Context, s *subject) finding {
-				return s.inHost(ctx, plugin.Sandbox{Level: plugin.NoSandbox}, nil, func(*host.Host, string) finding { return passed })
+				return s.inHost(ctx, open, nil, func(*host.Host, string) finding { return passed })
 			}).unlessFound("*"),
 		check("host.calls", "rules", []string{"host.loads", "calls.valid"},
 			"calls end in the host as they did without it", "do what the host's error says",
 			func(ctx context.Context, s *subject) finding {
-				return s.inHost(ctx, plugin.Sandbox{Level: plugin.NoSandbox}, nil, func(h *host.Host, _ string) finding { return s.compare(ctx, h) })
+				return s.inHost(ctx, open, nil, func(h *host.Host, _ string) finding { return s.compare(ctx, h) })
 			}).unlessFound("*"),
 	}
 }
 
-// inHost uses the host that has the plugin in a sandbox, which ends with all checks: it sweeps when it is closed. One that
-// is traced is not shared.
-func (s *subject) inHost(ctx context.Context, box plugin.Sandbox, by *observe.Trace, use func(h *host.Host, name string) finding) (f finding) {
+// inHost uses the host that has the plugin in a sandbox, which ends with all checks: it sweeps when it is closed. By
+// records what the plugin uses, in a host of its own; nil: nothing does.
+func (s *subject) inHost(ctx context.Context, box plugin.Sandbox, by *observe.Trace,
+	use func(h *host.Host, name string) finding,
+) (f finding) {
 	name := pluginrun.NameOf(filepath.Base(s.path))
 	if h := s.hosts[box.Level]; h != nil && by == nil {
 		return use(h, name)
@@ -48,7 +51,8 @@ func (s *subject) inHost(ctx context.Context, box plugin.Sandbox, by *observe.Tr
 	if err != nil {
 		return skip("%v", err)
 	}
-	h, err := host.New(host.WithRoot(s.root), host.WithPluginEnv("TMPDIR="+temp), host.WithPluginCache(filepath.Join(s.dir, "cache")),
+	h, err := host.New(host.WithRoot(s.root), host.WithPluginEnv("TMPDIR="+temp),
+		host.WithPluginCache(filepath.Join(s.dir, "cache")),
 		host.WithDefaults(func(settings *plugin.Settings) {
 			settings.StartTimeout, settings.Config, settings.Sandbox, settings.Trace = s.Timeout, s.Config, box, by
 		}))
@@ -132,7 +136,7 @@ func sandboxChecks() []Check {
 	return []Check{
 		check("sandbox.starts", "needs", append(declared, "host.loads"),
 			"it starts with nothing but what it declares",
-			"declare what the start needs; toolhost plugins trace prints it; name the modules of a script in DescribeResponse.files",
+			"declare what the start needs; toolhost plugins trace prints it; name modules of a script in DescribeResponse.files",
 			func(ctx context.Context, s *subject) finding {
 				return s.confined(ctx, func(*host.Host, string) finding { return passed })
 			}).unlessFound("*"),
@@ -165,8 +169,9 @@ func checkUsed(ctx context.Context, s *subject) finding {
 		return skip("it does not declare what it needs")
 	}
 	trace := observe.New()
-	if f := s.inHost(ctx, plugin.Sandbox{}, trace, func(h *host.Host, _ string) finding { return s.compare(ctx, h) }); f.outcome != Pass {
-		return skip("what it uses cannot be seen here: %s", f.why)
+	called := s.inHost(ctx, plugin.Sandbox{}, trace, func(h *host.Host, _ string) finding { return s.compare(ctx, h) })
+	if called.outcome != Pass {
+		return skip("what it uses cannot be seen here: %s", called.why)
 	}
 	used, _ := trace.Proposal()
 	var f faults

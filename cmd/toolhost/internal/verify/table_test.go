@@ -38,6 +38,11 @@ func TestChecks(t *testing.T) {
 	if len(seen) < 60 {
 		t.Errorf("%d checks", len(seen))
 	}
+	for _, f := range watchFaults {
+		if !seen[f.check] {
+			t.Errorf("%s has the fault %s, which no check names", f.name, f.check)
+		}
+	}
 	for name, f := range faults {
 		if !seen[f.check] {
 			t.Errorf("%s has the fault %s, which no check names", name, f.check)

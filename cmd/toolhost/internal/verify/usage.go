@@ -112,7 +112,10 @@ func (u *usage) take(ctx context.Context, s *subject) error {
 	}
 	u.told, u.busy = len(last.work) > 0, busy(first, last, time.Since(began))
 	all := s.quick(longest / measured)
-	for i := 0; err == nil && u.calls < measured*max(len(all), 1) && (u.calls < measured || time.Since(began) < longest); i++ {
+	enough := func() bool {
+		return u.calls >= measured && (u.calls >= measured*len(all) || time.Since(began) > longest)
+	}
+	for i := 0; err == nil && !enough(); i++ {
 		if i == warmUp {
 			u.rest, err = p.look()
 			began = time.Now()
@@ -223,7 +226,7 @@ func resourceChecks() []Check {
 					}
 				}
 				if len(f) == 0 && u.after.tasks == 0 {
-					return finding{Pass, "tasks, timers and coroutines are not seen: only programs in Go list what runs in them"}
+					return finding{Pass, "tasks and timers are not seen: only programs in Go list what runs in them"}
 				}
 				return f.finding(Fail)
 			}),
