@@ -200,7 +200,7 @@ func TestFlippedBit(t *testing.T) {
 	in, entries := bytes.NewReader(text), 0
 	for r := tar.NewReader(in); ; entries++ {
 		h, err := r.Next()
-		if err == io.EOF { //nolint:errorlint // as it is documented
+		if err == io.EOF {
 			break
 		}
 		require.NoError(t, err)

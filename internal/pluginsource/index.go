@@ -139,7 +139,7 @@ type shelved struct {
 	said pluginpackage.Sealed
 }
 
-func (s shelved) versions(context.Context) ([]Version, error) { return s.all, nil }
+func (s shelved) versions(context.Context) ([]Version, error) { return s.all, nil } //nolint:unparam // as a keeper has it
 
 // of returns what there is of a plugin; of the only one, if none is named.
 func (x Index) of(plugin string) (out shelved, err error) {

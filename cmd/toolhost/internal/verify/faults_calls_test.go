@@ -119,14 +119,14 @@ var pluginsOfCalls = map[string]func(faulty bool) *pluginsdk.Plugin{
 	"placed": func(faulty bool) *pluginsdk.Plugin {
 		p := echo(nil)
 		if dir, _ := os.Getwd(); faulty {
-			p.Tools[0].Definition.Description = "Returns a text in " + dir + "."
+			p.Tools[0].Description = "Returns a text in " + dir + "."
 		}
 		return p
 	},
 	"dated": func(faulty bool) *pluginsdk.Plugin {
 		p := echo(nil)
 		if faulty {
-			p.Tools[0].Definition.Description = time.Now().Format("Returns a text, on 2 January 2006.")
+			p.Tools[0].Description = time.Now().Format("Returns a text, on 2 January 2006.")
 		}
 		return p
 	},

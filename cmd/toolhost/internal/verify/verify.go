@@ -166,10 +166,10 @@ func (s *subject) try(ctx context.Context, c Check) (f finding, took time.Durati
 	for _, id := range c.after {
 		v := s.found[id]
 		<-v.done
-		switch {
-		case v.outcome == Fail:
+		switch v.outcome {
+		case Fail:
 			return skip("%s has failed", id), 0
-		case v.outcome == Skip: // and so why the first of them was
+		case Skip: // and so why the first of them was
 			return v.finding, 0
 		}
 	}

@@ -51,8 +51,10 @@ func (t *tree) written() (paths []string) {
 			case err == nil && e.Op != fsnotify.Chmod && !slices.Contains(paths, path):
 				paths = append(paths, path)
 			}
-		case <-t.notices.Errors: // there were too many
-			return paths
+		case err := <-t.notices.Errors: // there were too many
+			if err != nil {
+				return paths
+			}
 		}
 	}
 }
