@@ -150,8 +150,9 @@ func TestReadsAreJudged(t *testing.T) {
 				t.Errorf("%s: %v, asked %d times, on record %s", step.uri, err, asked, got)
 			}
 		}
-		// Nothing is asked of a server about what none lists, until an answer names it.
-		for _, want := range []string{"", "begin everything.mcp.read allowed |end everything.mcp.read allowed invalid_arguments"} {
+		// What none lists is the only server's, and needs a yes until an answer names it.
+		for _, verdict := range []string{"approved", "allowed"} {
+			want := strings.ReplaceAll("begin everything.mcp.read V |end everything.mcp.read V invalid_arguments", "V", verdict)
 			if _, err := c.ReadResource(ctx, &mcp.ReadResourceParams{URI: "test://named"}); err == nil {
 				t.Error("the server has what it has not")
 			}
