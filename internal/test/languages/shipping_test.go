@@ -325,8 +325,8 @@ func (o *operator) refusesChangedInstallation() {
 	if err := errors.Join(os.Remove(found[0]), os.WriteFile(found[0], binary, 0o755)); err != nil { //nolint:gosec // a program
 		o.t.Fatal(err)
 	}
-	// What does not run is not signed; the host has kept a copy of what is.
-	o.toolhost("call", name+".add", "--arg", "text=kept", "--grant", "fs:write").says("is not signed")
+	// The host has kept a copy of what is pinned.
+	o.toolhost("call", name+".add", "--arg", "text=kept", "--grant", "fs:write").says("is not what toolhost.lock pins")
 	o.toolhost("plugins", "install").exits(0)
 	o.toolhost("call", name+".add", "--arg", "text=again", "--grant", "fs:write").exits(0)
 
