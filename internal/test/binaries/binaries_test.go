@@ -93,6 +93,8 @@ func TestOneBuilds(t *testing.T) {
 		"host/readme_test.go":                                       "what README shows; it names the SDK as a source",
 		"host/first_sdk_test.go":                                    "an archive of the first SDK",
 		"plugins/introspection/internal/tools/gopls_client_test.go": "gopls",
+		"internal/test/conformance/mounted_test.go":                 "programs of other modules",
+		"internal/test/worktest/embedded_linux_test.go":             "what a document shows, and another module",
 		"internal/test/binaries/binaries_test.go":                   "this pattern",
 	}
 	for _, f := range strings.Fields(string(out)) {

@@ -32,7 +32,7 @@ func TestLeftovers(t *testing.T) {
 		"a signal":            {"kill -9 $$", "", 137},
 		"a file":              {`mkdir "$TMPDIR/kept"`, "have left kept in", 1},
 		"a process":           {"sleep 1000 >&- 2>&- &", "has not: [\"sleep\" \"1000\"", 1},
-		"one in a session":    {"setsid sh -c 'sleep 1001 & sleep 1002' >&- 2>&- &", "\"1002\"", 1},
+		"one in a session":    {"setsid sh -c 'sleep 1001 & sleep 1002' >&- 2>&- &", "1002", 1},
 		"both, and a failure": {`touch "$TMPDIR/kept"; sleep 1003 >&- 2>&- & exit 3`, "have left kept in", 3},
 	} {
 		t.Run(name, func(t *testing.T) {

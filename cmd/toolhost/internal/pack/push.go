@@ -1,7 +1,9 @@
 package pack
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -9,8 +11,9 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/opencontainers/go-digest"
+	"github.com/opencontainers/image-spec/specs-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
-	"oras.land/oras-go/v2"
 	"oras.land/oras-go/v2/errdef"
 	"oras.land/oras-go/v2/registry"
 	"oras.land/oras-go/v2/registry/remote"
@@ -122,11 +125,17 @@ func (t *Target) Push(ctx context.Context, p *pluginpackage.Package, force bool,
 // Those of the registry.
 func (t *Target) Say(ctx context.Context, s pluginpackage.Sealed) error {
 	about := map[string]string{pluginsource.NoticesAnnotation: s.Text, pluginsource.MinisigAnnotation: s.Signature}
-	root, err := oras.PackManifest(ctx, t.repository, oras.PackManifestVersion1_1, pluginsource.NoticesType, oras.PackManifestOptions{
-		ManifestAnnotations: about,
+	empty := ocispec.DescriptorEmptyJSON
+	text, err := json.Marshal(ocispec.Manifest{
+		Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageManifest, ArtifactType: pluginsource.NoticesType,
+		Config: empty, Layers: []ocispec.Descriptor{empty}, Annotations: about,
 	})
 	if err == nil {
-		err = t.repository.Tag(ctx, root, pluginsource.NoticesTag)
+		err = t.repository.Push(ctx, empty, bytes.NewReader(empty.Data))
+	}
+	if err == nil || errors.Is(err, errdef.ErrAlreadyExists) {
+		root := ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: digest.FromBytes(text), Size: int64(len(text))}
+		err = t.repository.PushReference(ctx, root, bytes.NewReader(text), pluginsource.NoticesTag)
 	}
 	return t.explain(err)
 }

@@ -100,6 +100,7 @@ func checkGivenUp(ctx context.Context, s *subject, p *process) finding {
 
 // atWork returns how many percent of a processor a process takes when it is at rest again, or cancelTime has passed.
 func atWork(ctx context.Context, p *process) (percent int, err error) {
+	quiet := false
 	for range cancelTime / atRest {
 		began := time.Now()
 		first, err := p.look()
@@ -108,9 +109,10 @@ func atWork(ctx context.Context, p *process) (percent int, err error) {
 		}
 		last, again := p.look()
 		percent = busy(first, last, time.Since(began))
-		if err = errors.Join(err, again); err != nil || percent <= busyPercentage {
+		if err = errors.Join(err, again); err != nil || quiet && percent <= busyPercentage {
 			return percent, err
 		}
+		quiet = percent <= busyPercentage
 	}
 	return percent, nil
 }

@@ -327,7 +327,7 @@ var faults = map[string]misfit{
 
 // shownBy are the checks without whose calls another one has nothing to look at.
 var shownBy = map[string]string{
-	"output.stdout": "calls.valid", "output.plain": "calls.valid", "stream.frames": "stream.results",
+	"output.stdout": "calls.valid", "stream.frames": "stream.results",
 	"cancel.result": "calls.first", "concurrency.calls": "calls.valid", "cancel.call": "calls.valid",
 	"output.log": "calls.valid", "resources.kept": "calls.valid",
 }

@@ -75,8 +75,7 @@ func busy(first, last moment, between time.Duration) int {
 		before := first.work[id]
 		ran := float64(now.RunningNanoseconds - before.RunningNanoseconds)
 		waited := float64(now.WaitingNanoseconds - before.WaitingNanoseconds)
-		if ran+waited == 0 && first.ready[id] && last.ready[id] { // its turn has not come yet
-			ran = 1
+		if first.ready[id] && last.ready[id] { // and how long it waits for its turn is not told before that
 			waited = float64(between)
 		}
 		percent += 100 * ran / max(float64(between)-waited, ran, 1)
