@@ -78,7 +78,7 @@ func (l *link) receiving(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		k := asksFor[method]
 		if ask, ok := req.(*mcp.ElicitRequest); ok && l.u.config.Questions.allows(k) {
-			// The SDK refuses forms that others take, and fills in defaults, which what a person left empty is not.
+			// The SDK refuses forms that others take, and fills in the defaults of those that people left empty.
 			return l.elicitationRequest(ctx, ask)
 		}
 		if k == "" || k != askRoots && l.u.config.Questions.allows(k) {

@@ -14,6 +14,7 @@ import (
 	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/host/internal/mcpwire"
 	"github.com/toolhost/toolhost/internal/callctx"
+	"github.com/toolhost/toolhost/internal/form"
 	"github.com/toolhost/toolhost/internal/mcpjson"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -159,9 +160,21 @@ func (l *link) elicit(ctx context.Context, p *mcp.ElicitParams) (out *mcp.Elicit
 			if err := json.Unmarshal(answer.Content, &out.Content); err != nil {
 				return nil, err
 			}
+			fillIn(out.Content, schema)
 		}
 		return out, nil
 	})
+}
+
+// fillIn adds what a form has in place of what is left empty. Another client's answers are not touched: what a person
+// left empty there is not theirs.
+func fillIn(content map[string]any, schema json.RawMessage) {
+	asked, _ := form.Parse(schema) // which whoever was asked has read
+	for _, field := range asked.Fields {
+		if _, given := content[field.Name]; !given && field.Default != nil {
+			content[field.Name] = field.Default
+		}
+	}
 }
 
 func (l *link) sample(
