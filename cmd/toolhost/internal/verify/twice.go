@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/internal/schema"
 )
 
@@ -35,13 +35,13 @@ func (s *subject) repeated() (out []*call) {
 // newMark returns a text that is nowhere else, of a kind that most tools return as it is. It also names a session.
 func newMark() string { return strings.ToLower("mark" + rand.Text()[:12]) }
 
-var jsonText = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+var jsonText = lazy.Regexp(`"(?:[^"\\]|\\.)*"`)
 
 // withMark returns the arguments of a call with a mark in place of each text that the schema lets be free.
 func withMark(ctx context.Context, c *call, mark string) []byte {
 	input, err := schema.CompileInput(c.GetInputSchemaJson())
 	args := []byte(c.args)
-	for _, at := range slices.Backward(jsonText.FindAllIndex(args, -1)) {
+	for _, at := range slices.Backward(jsonText().FindAllIndex(args, -1)) {
 		marked := slices.Concat(args[:at[0]], []byte(`"`+mark+`"`), args[at[1]:])
 		if err == nil && args[at[1]] != ':' && input.Check(ctx, marked) == nil {
 			args = marked
