@@ -56,7 +56,7 @@ func (j *job) io() (context.Context, context.CancelFunc) {
 // run decides what a delivery is, and runs the call if it may.
 func (j *job) run() {
 	defer j.cfg.Track()()
-	if j.paused.Load() { // since it was fetched
+	if j.paused.Load() || j.ctx.Err() != nil { // since it was fetched; this host may have given it back just now
 		_ = j.msg.NakWithDelay(backFrom)
 		return
 	}

@@ -49,7 +49,7 @@ func invalidResult(msg string) *tool.Error {
 func newFailure(err error) block {
 	e := tool.AsError(err)
 	if e.Detail != "" {
-		_, _ = fmt.Fprintf(os.Stderr, "%s: %s\n%s\n", e.Tool, e.Message, e.Detail)
+		_, _ = fmt.Fprintf(os.Stderr, "tool %s: %s\n%s\n", e.Tool, e.Message, e.Detail)
 	}
 	message := err.Error() // says more than e.Message if e is wrapped
 	if advice := e.Advice(); advice != "" {
