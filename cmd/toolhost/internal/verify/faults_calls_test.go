@@ -92,7 +92,7 @@ var pluginsOfCalls = map[string]func(faulty bool) *pluginsdk.Plugin{
 	},
 	"working": func(faulty bool) *pluginsdk.Plugin {
 		return echo(func(ctx context.Context, in echoed) (string, error) {
-			err := after(ctx, 100*time.Millisecond)
+			err := after(ctx, 400*time.Millisecond) // it is cancelled before, also on a busy machine
 			if faulty && err != nil {
 				time.Sleep(6 * time.Second)
 			}
@@ -104,7 +104,7 @@ var pluginsOfCalls = map[string]func(faulty bool) *pluginsdk.Plugin{
 			done := make(chan struct{})
 			go func() { // the work, of which the call does not wait for the end
 				defer close(done)
-				_ = after(ctx, 100*time.Millisecond)
+				_ = after(ctx, 400*time.Millisecond)
 				for until := time.Now().Add(6 * time.Second); faulty && ctx.Err() != nil && time.Now().Before(until); {
 				}
 			}()
