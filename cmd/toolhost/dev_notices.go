@@ -46,6 +46,11 @@ func (c *packCommand) notify(ctx context.Context, dir string) (err error) {
 	if err != nil {
 		return exit.With(exit.Failed, err)
 	}
+	// Whoever can write there must not get the publisher's signature for a text of theirs.
+	if said.Serial > 0 && key != nil && !source.Notices.SignedBy([]string{fmt.Sprint(key.Public())}) {
+		return exit.With(exit.Refused, fmt.Errorf("the notices in %s are not signed with this key, so this would sign what others may have "+
+			"written: look at them, remove them there, and say what holds again", sanitize.Line(place, 300)))
+	}
 	flags := map[string][]string{pluginpackage.Yanked: c.yank, "deprecated": c.deprecate, "advisory": c.advisory}
 	for kind, values := range flags {
 		for _, value := range values {

@@ -151,6 +151,7 @@ func TestNotices(t *testing.T) {
 		})
 		third.bare("plugins", "install", url, "--yes").exits(5).says("notices that are not signed as greeter")
 		w.bare("plugins", "upgrade", "--check").exits(5).says("notices that are not signed as greeter 1.0.100")
+		a.pack("--advisory", "1.0.100=new").exits(5).says("not signed with this key") // and does not sign it
 	}
 	a.rewrite(func(x *pluginsource.Index) { x.Notices = nil }) // who has seen them knows them
 	w.bare("plugins", "upgrade", "--all", "--yes").exits(5).says("has withdrawn it")
