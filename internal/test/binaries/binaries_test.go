@@ -42,8 +42,8 @@ func TestChangesAreSeen(t *testing.T) { //nolint:paralleltest // it compiles wit
 	} {
 		path := filepath.Join(dir, c.file)
 		text := require.Must(os.ReadFile(path))(t)
-		_ = passes(c.pkg, c.run)
-		if !passes(c.pkg, c.run) {
+		// A result is not kept while a program that the test opens itself is less than 2 s old.
+		if !passes(c.pkg, c.run) && !passes(c.pkg, c.run) && !passes(c.pkg, c.run) {
 			t.Errorf("%s of %s is repeated though nothing has changed", c.run, c.pkg)
 		}
 		if c.file == "go.sum" {
