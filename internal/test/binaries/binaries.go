@@ -156,13 +156,14 @@ func publish(from, to string) error {
 	return os.Rename(to+".new", to)
 }
 
-// same reports whether two files can be read and have the same bytes. To have all of them in memory
+// same reports whether what was built has the bytes of another file. To have all of them in memory
 // would take longer than to read them.
-func same(one, other string) bool {
-	a, err := os.Open(one)
+func same(built, other string) bool {
+	fd, err := syscall.Open(built, syscall.O_RDONLY|syscall.O_CLOEXEC, 0) // os.Open has Go repeat the test, as its time is new
 	if err != nil {
 		return false
 	}
+	a := os.NewFile(uintptr(fd), built)
 	defer func() { _ = a.Close() }() // it is only read
 	b, err := os.Open(other)
 	if err != nil {

@@ -42,7 +42,7 @@ func TestChangesAreSeen(t *testing.T) { //nolint:paralleltest // it compiles wit
 	} {
 		path := filepath.Join(dir, c.file)
 		text := require.Must(os.ReadFile(path))(t)
-		// A result is not kept while a program that the test opens itself is less than 2 s old.
+		// No result is kept of the first one, which has built.
 		if !passes(c.pkg, c.run) && !passes(c.pkg, c.run) && !passes(c.pkg, c.run) {
 			t.Errorf("%s of %s is repeated though nothing has changed", c.run, c.pkg)
 		}
