@@ -81,7 +81,7 @@ type sizes struct {
 	plugins int     // in a list
 	fleet   int     // of plugins whose goroutines are counted
 	repeats int     // of what is one event: a start, a process
-	tools   int     // where there are many
+	tools   int     // of which a host has many
 }
 
 var (

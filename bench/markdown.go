@@ -178,7 +178,7 @@ var ways = []way{
 	{"toolhost in a program, its plugin", toolhostSocket, p50, rateLoad, true},
 	{"toolhost as MCP server, stdio, its plugin", servedStdio, served, servedRate, true},
 	{"toolhost as MCP server, HTTP, its plugin", servedHTTP, served, servedRate, true},
-	{"toolhost as MCP server, stdio, the SDK's behind it", servedMounted, served, servedRate, true},
+	{"toolhost as MCP server, stdio, which mounts the SDK's", servedMounted, served, servedRate, true},
 }
 
 // chart draws what most people want to know.

@@ -201,6 +201,7 @@ func (e *endpoint) dial(ctx context.Context) (*session, error) {
 			return nil, err
 		}
 		text, err := io.ReadAll(res.Body)
+		_ = res.Body.Close()
 		if err != nil || n == 0 {
 			return nil, err
 		}
