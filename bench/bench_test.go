@@ -10,13 +10,17 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/host/plugin"
 )
 
 // keys are what others read from latest.json.
 var keys = []string{
 	"p50_socket", "p50_stream", "p99_64_socket", "p99_64_stream", "tput64_socket", "tput64_stream", "cpu64_socket",
-	"p50_64k", "p50_8m", "p99_behind_large", "cold_list_100", "cold_call", "recovery", "upgrade_failed", "upgrade_p99", "goroutines_per_plugin",
-	"mcp_stdio", "mcp_http", "mcp_mounted", "mcp_tput64_stdio", "mcp_tput64_http", "mcp_list_20_ms",
+	"p50_64k", "p50_8m", "p99_behind_large", "cold_list_100", "cold_call", "cold_call_file", "cold_call_daemon",
+	"version_cpu_ms", "allocations_at_start", "recovery", "upgrade_failed", "upgrade_p99", "goroutines_per_plugin",
+	"mcp_stdio", "mcp_http", "mcp_mounted", "mcp_tput64_stdio", "mcp_tput64_http", "mcp_tput64_mounted", "mcp_cpu64_mounted_us",
+	"mcp_list_20_ms", "mcp_list_20_cold_ms", "tools_10k_first_ms", "tools_10k_later_ms", "tools_10k_mib", "register_10k_ms", "refresh_100k_ms",
 	"p50_vs_mcp", "tput64_vs_mcp", "sandbox_start", "sandbox_call",
 	"neighbour_p99_worst", "neighbour_p99_stderr_lines", "neighbour_p99_stderr_bytes", "neighbour_p99_stderr_json",
 	"neighbour_p99_stdout", "neighbour_p99_log", "neighbour_p99_progress", "neighbour_p99_gigabyte", "neighbour_p99_results_8m",
@@ -92,6 +96,9 @@ func checkFiles(t *testing.T, r *report) {
 	if hasQuota() {
 		keys = append(keys, "neighbour_p99_cpu_quota")
 	}
+	if setSpare(&plugin.Settings{}) {
+		keys = append(keys, "recovery_spare")
+	}
 	for _, key := range keys {
 		if v, ok := got[key].(float64); !ok || v < 0 || v == 0 && key != "upgrade_failed" {
 			t.Errorf("%s is %v, want a positive number", key, got[key])
@@ -107,8 +114,8 @@ func checkFiles(t *testing.T, r *report) {
 		}
 	}
 	drawing, err := os.ReadFile(filepath.Join(dir, "latest.svg"))
-	if err != nil || strings.Count(string(drawing), `class="own"`) != 4 {
-		t.Errorf("the drawing has not two bars of ours in two panels: %v\n%s", err, drawing)
+	if err != nil || strings.Count(string(drawing), `class="own"`) != 11 {
+		t.Errorf("the drawing has not four, four and three bars of ours in its panels: %v\n%s", err, drawing)
 	}
 }
 
@@ -120,10 +127,10 @@ func TestParse(t *testing.T) {
 		out    string
 		fails  bool
 	}{
-		{args: "", rounds: 15, out: defaultOut},
+		{args: "", rounds: 12, out: defaultOut},
 		{args: "-rounds 3 -out there", rounds: 3, out: "there"},
-		{args: "-only latency", rounds: 15},
-		{args: "-only latency -out there", rounds: 15, out: "there"},
+		{args: "-only latency", rounds: 12},
+		{args: "-only latency -out there", rounds: 12, out: "there"},
 		{args: "-quick -rounds 3 -out there", rounds: 1},
 		{args: "-rounds 0", fails: true},
 		{args: "latency", fails: true},

@@ -2,21 +2,10 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
-
-// cpuTimes is the CPU time that this process and another have used.
-func cpuTimes(pid int) (time.Duration, error) {
-	own, err := cpuTime(os.Getpid())
-	if err != nil {
-		return 0, err
-	}
-	others, err := cpuTime(pid)
-	return own + others, err
-}
 
 // cpuTime is the CPU time that a process has used. Its own clock
 // (clock_getcpuclockid(3)) counts nanoseconds, where /proc/PID/stat counts

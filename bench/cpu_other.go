@@ -9,8 +9,5 @@ import (
 
 var errTimes = errors.New("another process's CPU time is read on Linux only")
 
-// cpuTimes is the CPU time that this process and another have used.
-func cpuTimes(int) (time.Duration, error) { return 0, errTimes }
-
 // cpuTime is the CPU time that a process has used.
 func cpuTime(int) (time.Duration, error) { return 0, errTimes }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"runtime"
 	"slices"
 	"sync"
@@ -26,6 +27,7 @@ type driven struct {
 	latencies []time.Duration // of all callers, sorted
 	elapsed   time.Duration
 	cpu       time.Duration // of this process and the child
+	child     time.Duration // of the child alone
 }
 
 func (d driven) p50() float64 { return microseconds(stats.Quantile(d.latencies, .50)) }
@@ -57,7 +59,7 @@ func (b *bench) drive(ctx context.Context, v *variant, s slot) (driven, error) {
 		}
 	}
 	runtime.GC() // what the one before left behind is not this one's cost
-	cpu, err := cpuTimes(v.pid)
+	own, child, err := cpuTimes(v.pid)
 	if err != nil {
 		return driven{}, err
 	}
@@ -65,9 +67,19 @@ func (b *bench) drive(ctx context.Context, v *variant, s slot) (driven, error) {
 	if err != nil {
 		return driven{}, fmt.Errorf("%s: %w", v.name, err)
 	}
-	after, err := cpuTimes(v.pid)
-	d.cpu = after - cpu
+	ownAfter, childAfter, err := cpuTimes(v.pid)
+	d.child = childAfter - child
+	d.cpu = ownAfter - own + d.child
 	return d, err
+}
+
+// cpuTimes is the CPU time that this process and another have used.
+func cpuTimes(pid int) (own, other time.Duration, err error) {
+	own, err = cpuTime(os.Getpid())
+	if err == nil {
+		other, err = cpuTime(pid)
+	}
+	return own, other, err
 }
 
 // pace has all callers call, each with a goroutine and a context of its own, as

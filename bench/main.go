@@ -6,6 +6,7 @@
 //	go run . -only 'latency|load'   # some of it; writes no files
 //	go run . -quick                 # a look at whether it works
 //	go run . -profile DIR           # where the host's time goes
+//	go run . -tree DIR              # toolhost as it is there
 //
 // The files are in this order: [measurement] is something to measure, [variant] a
 // way to call a tool, [bench] runs the ones with the others, [results] keeps what
@@ -19,6 +20,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 )
 
@@ -37,6 +39,9 @@ func command(ctx context.Context, args []string, out, progress io.Writer) error 
 	s, err := parse(args, progress)
 	if err != nil {
 		return err
+	}
+	if s.tree != ".." && os.Getenv(modVariable) == "" {
+		return inTree(ctx, s.tree, args, out, progress)
 	}
 	b, err := open(ctx, s, progress)
 	if err != nil {
@@ -65,6 +70,7 @@ type settings struct {
 	only    string // empty: everything
 	out     string // empty: no files
 	profile string
+	tree    string // toolhost's source
 	sizes   sizes
 }
 
@@ -75,11 +81,12 @@ type sizes struct {
 	plugins int     // in a list
 	fleet   int     // of plugins whose goroutines are counted
 	repeats int     // of what is one event: a start, a process
+	tools   int     // of which a host has many
 }
 
 var (
-	usual = sizes{slot: 1, warm: .1, plugins: 100, fleet: 10, repeats: 7}
-	quick = sizes{slot: .03, plugins: 8, fleet: 3, repeats: 1}
+	usual = sizes{slot: 1, warm: .1, plugins: 100, fleet: 10, repeats: 7, tools: 10_000}
+	quick = sizes{slot: .03, plugins: 8, fleet: 3, repeats: 1, tools: 200}
 )
 
 const defaultOut = "../docs/bench"
@@ -88,18 +95,22 @@ func parse(args []string, progress io.Writer) (settings, error) {
 	s := settings{sizes: usual}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(progress)
-	flags.IntVar(&s.rounds, "rounds", 15, "how often everything takes its turn")
+	flags.IntVar(&s.rounds, "rounds", 12, "how often everything takes its turn")
 	flags.StringVar(&s.only, "only", "", "a regular `expression`: measure only what has such a name")
 	flags.StringVar(&s.out, "out", "", "the `directory` to write latest.json, latest.md and latest.svg to (default "+defaultOut+"; with -only: none)")
 	flags.StringVar(&s.profile, "profile", "", "write CPU profiles of the host to a `directory`, and measure nothing")
+	flags.StringVar(&s.tree, "tree", "..", "the `directory` with toolhost's source: an older one, to measure it in turn with this one")
 	inBrief := flags.Bool("quick", false, "one short round, no files")
 	if err := flags.Parse(args); err != nil {
 		return s, err
 	}
+	if tree, err := filepath.Abs(s.tree); s.tree != ".." && err == nil {
+		s.tree = tree
+	}
 	if flags.NArg() > 0 || s.rounds < 1 {
 		return s, fmt.Errorf("there are no arguments, and at least one round (got %d, and %q)", s.rounds, flags.Args())
 	}
-	if s.out == "" && s.only == "" {
+	if s.out == "" && s.only == "" && s.tree == ".." {
 		s.out = defaultOut
 	}
 	if *inBrief {

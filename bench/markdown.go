@@ -164,22 +164,45 @@ func number(v float64) string {
 	return strconv.FormatFloat(math.Round(v*scale)/scale, 'f', digits, 64)
 }
 
+// way is a bar of the picture: one of the ways to give an agent a tool.
+type way struct {
+	about, variant string
+	one, many      figure
+	own            bool
+}
+
+var ways = []way{
+	{"a program on go-plugin alone", bareUnary, p50, rateLoad, false},
+	{"an MCP server of the SDK, stdio", sdkStdio, served, servedRate, false},
+	{"an MCP server of the SDK, HTTP", sdkHTTP, served, servedRate, false},
+	{"toolhost in a program, its plugin", toolhostSocket, p50, rateLoad, true},
+	{"toolhost as MCP server, stdio, its plugin", servedStdio, served, servedRate, true},
+	{"toolhost as MCP server, HTTP, its plugin", servedHTTP, served, servedRate, true},
+	{"toolhost as MCP server, stdio, which mounts the SDK's", servedMounted, served, servedRate, true},
+}
+
 // chart draws what most people want to know.
 func (r *report) chart() string {
 	panels := []chart.Panel{
 		{Title: "One caller: p50 of a call, µs (shorter is better)"},
 		{Title: "64 callers: thousand calls a second (longer is better)"},
+		{Title: "One call by a new process, ms (shorter is better)"},
 	}
-	for _, v := range r.variants {
-		own := v.name == toolhostStream || v.name == toolhostSocket
-		for i, value := range []float64{r.median(p50, v.name), r.median(rateLoad, v.name) / 1e3} {
-			if math.IsNaN(value) {
-				continue
-			}
-			panels[i].Bars = append(panels[i].Bars, chart.Bar{Label: v.about, Value: value, Text: number(value), Own: own})
+	add := func(panel int, about string, value float64, own bool) {
+		if !math.IsNaN(value) { // else it was not measured
+			panels[panel].Bars = append(panels[panel].Bars, chart.Bar{Label: about, Value: value, Text: number(value), Own: own})
 		}
 	}
+	for _, w := range ways {
+		add(0, w.about, r.median(w.one, w.variant), w.own)
+		add(1, w.about, r.median(w.many, w.variant)/1e3, w.own)
+	}
+	for _, c := range []struct{ about, variant string }{
+		{ways[0].about, bareUnary}, {"toolhost call", alone}, {"toolhost call with a toolhost.yaml", configured}, {"toolhost call to a daemon", client},
+	} {
+		add(2, c.about, r.median(processCall, c.variant), c.variant != bareUnary)
+	}
 	m := r.machine
-	return chart.Draw("The same small call to a tool in another process",
+	return chart.Draw("The same small call, by ways to give an agent a tool",
 		fmt.Sprintf("%s, %d cores, %s/%s, %s; medians of %d interleaved rounds", m.Date, m.Cores, m.OS, m.Arch, m.Go, m.Rounds), panels)
 }

@@ -4,10 +4,8 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,13 +22,15 @@ var (
 	served     = figure{"mcp_p50_us", "a call by MCP, p50, one caller, µs"}
 	servedTail = figure{"mcp_p99_us", "a call by MCP, p99, one caller, µs"}
 	servedRate = figure{"mcp_calls_per_s_64", "calls by MCP in a second, 64 callers"}
+	servedCPU  = figure{"mcp_cpu_64_us", "CPU of the server that is called by MCP, or of toolhost, per call, 64 callers, µs"}
 	listServed = figure{"mcp_list_ms", "from the start of toolhost serve --mcp stdio to the answer of tools/list, 20 plugins remembered, ms"}
+	listCooled = figure{"mcp_list_cold_ms", "the same, nothing remembered: the first answer, whatever is there by then, ms"}
 )
 
 // The variants of a call by MCP.
 const (
-	sdkStdio      = "mcp"         // the SDK's minimal server, on stdio
-	sdkHTTP       = "mcp-http"    // the same over HTTP
+	sdkStdio      = "sdk"         // the SDK's minimal server, on stdio
+	sdkHTTP       = "sdk-http"    // the same over HTTP
 	servedStdio   = "served"      // toolhost serve --mcp stdio, to a plugin
 	servedHTTP    = "served-http" // toolhost serve --mcp http, to a plugin
 	servedMounted = "mounted"     // toolhost serve --mcp stdio, to a mounted server on stdio
@@ -45,7 +45,7 @@ func mcpCalls() measurement {
 		name: "mcp",
 		start: func(ctx context.Context, b *bench) error {
 			for _, k := range []kind{
-				{sdkStdio, "", startMCP}, {sdkHTTP, "", startMCPOverHTTP},
+				{sdkStdio, "", startSDK}, {sdkHTTP, "", startSDKOverHTTP},
 				{servedStdio, "", startServed}, {servedHTTP, "", startServedOverHTTP}, {servedMounted, "", startMounted},
 			} {
 				v, err := k.start(ctx, b)
@@ -72,12 +72,13 @@ func mcpCalls() measurement {
 				b.add(served, v.name, alone.p50())
 				b.add(servedTail, v.name, alone.p99())
 				b.add(servedRate, v.name, loaded.rate())
+				b.add(servedCPU, v.name, microseconds(loaded.child)/float64(len(loaded.latencies)))
 			}
 			return nil
 		},
 		keys: []key{
 			{
-				name: "mcp_stdio", target: 1.3, value: against(served, servedStdio, sdkStdio),
+				name: "mcp_stdio", target: 1.6, value: against(served, servedStdio, sdkStdio),
 				about: "p50, toolhost serve --mcp stdio to a plugin, against the SDK's minimal server",
 			},
 			{
@@ -96,6 +97,14 @@ func mcpCalls() measurement {
 				name: "mcp_tput64_http", target: .8, least: true, value: against(servedRate, servedHTTP, sdkHTTP),
 				about: "throughput, 64 callers, HTTP, against the SDK's minimal server",
 			},
+			{
+				name: "mcp_tput64_mounted", target: .6, least: true, value: against(servedRate, servedMounted, sdkStdio),
+				about: "throughput, 64 callers, through toolhost to a mounted stdio server, against that server",
+			},
+			{
+				name: "mcp_cpu64_mounted_us", target: 150, value: func(r *results) float64 { return r.median(servedCPU, servedMounted) },
+				about: "CPU of toolhost per call, 64 callers to a mounted server, µs",
+			},
 		},
 	}
 }
@@ -107,78 +116,84 @@ func against(f figure, variant, to string) func(*results) float64 {
 // remembered is how many plugins the list of [mcpList] is of.
 const remembered = 20
 
-// mcpList is the first answer of a server that a client starts, as clients do: nothing of the
-// plugins runs yet.
+// mcpList is the first answer of a server that a client starts, as clients do: with remembered plugins
+// nothing of them runs yet.
 func mcpList() measurement {
-	var list func(context.Context) (float64, error)
+	var dir string
+	list := func(ctx context.Context, b *bench, cache string, all bool) (float64, error) {
+		cmd := b.serving(dir)
+		cmd.Env = append(cmd.Env, cacheVariable+"="+cache)
+		begin := time.Now()
+		s, err := speak(ctx, cmd)
+		if err != nil {
+			return 0, err
+		}
+		defer s.close()
+		n, err := s.list(ctx)
+		if err == nil && all && n != remembered {
+			err = fmt.Errorf("%d of %d tools are listed", n, remembered)
+		}
+		return milliseconds(time.Since(begin)), err
+	}
 	return measurement{
 		name: "mcp-list",
-		start: func(ctx context.Context, b *bench) error {
+		start: func(ctx context.Context, b *bench) (err error) {
 			names := make([]string, remembered)
 			for i := range names {
 				names[i] = fmt.Sprintf("p%02d", i)
 			}
-			dir, err := b.plugins("remembered", "named", names...)
-			if err != nil {
-				return err
-			}
-			list = func(ctx context.Context) (float64, error) {
-				begin := time.Now()
-				session, _, err := b.serveStdio(ctx, dir)
-				if err != nil {
-					return 0, err
-				}
-				for { // a client is answered before all plugins have started, the first time
-					tools, err := session.ListTools(ctx, nil)
-					if err != nil || len(tools.Tools) >= remembered {
-						return milliseconds(time.Since(begin)), errors.Join(err, session.Close())
-					}
-				}
-			}
-			_, err = list(ctx) // fills the cache
+			dir, err = b.plugins("remembered", "named", names...)
 			return err
 		},
 		measure: func(ctx context.Context, b *bench) error {
-			return b.alternate(listServed, event{"toolhost", func() (float64, error) { return list(ctx) }})
+			cache, err := os.MkdirTemp(b.dir, "cache-")
+			if err != nil {
+				return err
+			}
+			defer os.RemoveAll(cache)               //nolint:errcheck // the parent is removed as well
+			cold, err := list(ctx, b, cache, false) // a client is answered before all have started
+			if err != nil {
+				return err
+			}
+			if _, err := execute(ctx, b.binary(""), []string{cacheVariable + "=" + cache}, b.binary("toolhost"), "tools", "--plugin-dir", dir); err != nil {
+				return err
+			}
+			b.add(listCooled, "toolhost", cold)
+			return b.alternate(listServed, event{"toolhost", func() (float64, error) { return list(ctx, b, cache, true) }})
 		},
-		keys: []key{{
-			name: "mcp_list_20_ms", about: "toolhost serve --mcp stdio, from its start to tools/list of 20 remembered plugins, ms", target: 60,
-			value: func(r *results) float64 { return r.median(listServed, "toolhost") },
-		}},
+		keys: []key{
+			{
+				name: "mcp_list_20_ms", about: "toolhost serve --mcp stdio, from its start to tools/list of 20 remembered plugins, ms", target: 15,
+				value: func(r *results) float64 { return r.median(listServed, "toolhost") },
+			},
+			{
+				name: "mcp_list_20_cold_ms", about: "the same, nothing remembered, ms", target: 45,
+				value: func(r *results) float64 { return r.median(listCooled, "toolhost") },
+			},
+		},
 	}
 }
 
-// client is one of MCP.
-func client() *mcp.Client {
-	return mcp.NewClient(&mcp.Implementation{Name: "bench", Version: "1"}, nil)
-}
-
-// caller calls tools of a session.
-func caller(session *mcp.ClientSession, prefix string) call {
-	return func(ctx context.Context, tool string, arguments []byte) (string, error) {
-		res, err := session.CallTool(ctx, &mcp.CallToolParams{Name: prefix + tool, Arguments: json.RawMessage(arguments)})
-		if err != nil {
-			return "", err
-		}
-		if res.IsError || len(res.Content) != 1 {
-			return "", fmt.Errorf("tool %s did not answer with one text", tool)
-		}
-		text, ok := res.Content[0].(*mcp.TextContent)
-		if !ok {
-			return "", errors.New("the answer is not text")
-		}
-		return text.Text, nil
-	}
-}
-
-// startMCP starts an MCP server with the SDK for Go.
+// startMCP starts an MCP server with the SDK for Go, and a client of it.
 func startMCP(ctx context.Context, b *bench) (*variant, error) {
 	cmd := exec.Command(b.binary("mcp")) //nolint:noctx // the session ends it
-	session, err := client().Connect(ctx, &mcp.CommandTransport{Command: cmd}, nil)
+	client := mcp.NewClient(&mcp.Implementation{Name: "bench", Version: "1"}, nil)
+	session, err := client.Connect(ctx, &mcp.CommandTransport{Command: cmd}, nil)
 	if err != nil {
 		return nil, err
 	}
-	return &variant{pid: cmd.Process.Pid, dial: shared(caller(session, "")), close: func() { _ = session.Close() }}, nil
+	return &variant{pid: cmd.Process.Pid, close: func() { _ = session.Close() }, dial: shared(func(ctx context.Context, tool string, arguments []byte) (string, error) {
+		res, err := session.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: json.RawMessage(arguments)})
+		if err != nil {
+			return "", err
+		}
+		if len(res.Content) == 1 && !res.IsError {
+			if text, ok := res.Content[0].(*mcp.TextContent); ok {
+				return text.Text, nil
+			}
+		}
+		return "", fmt.Errorf("tool %s did not answer with one text", tool)
+	})}, nil
 }
 
 // toolhost is the command, which remembers and records in the bench's directory. That is not its
@@ -192,11 +207,23 @@ func (b *bench) toolhost(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// serveStdio starts toolhost serve --mcp stdio with a directory of plugins, and connects to it.
-func (b *bench) serveStdio(ctx context.Context, dir string, args ...string) (*mcp.ClientSession, *exec.Cmd, error) {
-	cmd := b.toolhost(append([]string{"serve", "--mcp", "stdio", "--grant", work.Permission, "--plugin-dir", dir}, args...)...)
-	session, err := client().Connect(ctx, &mcp.CommandTransport{Command: cmd}, nil)
-	return session, cmd, err
+// serving is toolhost serve --mcp stdio with a directory of plugins.
+func (b *bench) serving(dir string, args ...string) *exec.Cmd {
+	return b.toolhost(append([]string{"serve", "--mcp", "stdio", "--grant", work.Permission, "--plugin-dir", dir}, args...)...)
+}
+
+// variant is a session whose tools' names begin with a prefix.
+func (s *session) variant(prefix string) *variant {
+	return &variant{pid: s.cmd.Process.Pid, dial: shared(s.caller(prefix)), close: s.close}
+}
+
+// startSDK starts an MCP server of the SDK.
+func startSDK(ctx context.Context, b *bench) (*variant, error) {
+	s, err := speak(ctx, exec.Command(b.binary("mcp"))) //nolint:noctx // the session ends it
+	if err != nil {
+		return nil, err
+	}
+	return s.variant(""), nil
 }
 
 func startServed(ctx context.Context, b *bench) (*variant, error) {
@@ -204,14 +231,14 @@ func startServed(ctx context.Context, b *bench) (*variant, error) {
 	if err != nil {
 		return nil, err
 	}
-	session, cmd, err := b.serveStdio(ctx, dir)
+	s, err := speak(ctx, b.serving(dir))
 	if err != nil {
 		return nil, err
 	}
-	return &variant{pid: cmd.Process.Pid, dial: shared(caller(session, "")), close: func() { _ = session.Close() }}, nil
+	return s.variant(""), nil
 }
 
-// startMounted mounts the server of [startMCP].
+// startMounted mounts the server of [startSDK].
 func startMounted(ctx context.Context, b *bench) (*variant, error) {
 	const name = "up"
 	dir, err := b.plugins("none", "")
@@ -226,14 +253,14 @@ func startMounted(ctx context.Context, b *bench) (*variant, error) {
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		return nil, err
 	}
-	session, cmd, err := b.serveStdio(ctx, dir, "--config", file)
+	s, err := speak(ctx, b.serving(dir, "--config", file))
 	if err != nil {
 		return nil, err
 	}
-	return &variant{pid: cmd.Process.Pid, dial: shared(caller(session, name+"_")), close: func() { _ = session.Close() }}, nil
+	return s.variant(name + "_"), nil
 }
 
-func startMCPOverHTTP(ctx context.Context, b *bench) (*variant, error) {
+func startSDKOverHTTP(ctx context.Context, b *bench) (*variant, error) {
 	return b.overHTTP(ctx, exec.Command(b.binary("mcp"), "-http"), "") //nolint:noctx // close ends it
 }
 
@@ -275,31 +302,16 @@ func (b *bench) overHTTP(ctx context.Context, cmd *exec.Cmd, token string) (*var
 		return nil, fmt.Errorf("%v does not say its address", cmd.Args)
 	}
 	go func() { _, _ = io.Copy(io.Discard, said) }()
-	pool := http.DefaultTransport.(*http.Transport).Clone()
-	pool.MaxIdleConnsPerHost = manyCallers
-	session, err := client().Connect(ctx, &mcp.StreamableClientTransport{
-		Endpoint: url, HTTPClient: &http.Client{Transport: bearer{token, pool}},
-	}, nil)
+	e, err := post(ctx, url, token)
 	if err != nil {
 		end()
 		return nil, err
 	}
-	return &variant{pid: cmd.Process.Pid, dial: shared(caller(session, "")), close: func() {
-		_ = session.Close()
-		end()
+	return &variant{pid: cmd.Process.Pid, close: end, dial: func(ctx context.Context) (call, error) {
+		s, err := e.dial(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return s.caller(""), nil
 	}}, nil
-}
-
-// bearer adds a token to each request; empty: none.
-type bearer struct {
-	token string
-	next  http.RoundTripper
-}
-
-func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
-	if b.token != "" {
-		r = r.Clone(r.Context())
-		r.Header.Set("Authorization", "Bearer "+b.token)
-	}
-	return b.next.RoundTrip(r)
 }

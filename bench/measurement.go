@@ -11,7 +11,7 @@ import (
 func measurements() []measurement {
 	return []measurement{
 		latency(), load(), size64K(), size8M(), behindLarge(),
-		coldList(), coldCall(), recovery(), upgrade(), goroutines(), neighbour(), sandbox(), mcpCalls(), mcpList(),
+		coldList(), coldCall(), recovery(), upgrade(), goroutines(), neighbour(), sandbox(), mcpCalls(), mcpList(), manyTools(),
 	}
 }
 

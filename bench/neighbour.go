@@ -25,7 +25,7 @@ var (
 )
 
 // How long a neighbour is called in each round, before an attack and under it, and
-// in how many rounds: there are many attacks.
+// in how many rounds: there are many attacks. What hardly varies, or takes long, has as many.
 const (
 	quietLength   = 300 * time.Millisecond
 	attackLength  = 500 * time.Millisecond

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,13 +43,13 @@ type embedded struct {
 	call call
 }
 
-// openHost loads a directory of plugins. Options of its own come last, and win.
+// openHost loads a directory of plugins; without a carrier, on the default. Options of its own come last, and win.
 func openHost(ctx context.Context, c plugin.Carrier, dir string, own ...host.Option) (*embedded, error) {
 	made, err := host.New(append([]host.Option{
-		host.WithDefaults(func(all *plugin.Settings) { all.Carrier = c }), host.WithAudit(audit.Discard),
-		host.WithDefaults(func(all *plugin.Settings) {
-			all.Restart = plugin.RestartPolicy{Free: -1}
-		}), // recovery kills it again and again
+		host.WithAudit(audit.Discard), host.WithDefaults(func(all *plugin.Settings) {
+			all.Carrier = cmp.Or(c, all.Carrier)
+			all.Restart = plugin.RestartPolicy{Free: -1} // recovery kills it again and again
+		}),
 	}, own...)...)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,6 @@
 // Command mcp serves the tools with the MCP SDK for Go over standard input and
-// output, or with -http over HTTP on a port that it writes to standard error. Its
-// handlers are the SDK's plain ones, which cost it least.
+// output, or with -http over HTTP on a port that it writes to standard error, or with
+// a number as many others. Its handlers are the SDK's plain ones, which cost it least.
 package main
 
 import (
@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -18,7 +19,14 @@ import (
 
 func main() {
 	server := mcp.NewServer(&mcp.Implementation{Name: "bench", Version: "1"}, nil)
-	for _, name := range work.Tools {
+	names := work.Tools
+	if len(os.Args) > 1 {
+		many, _ := strconv.Atoi(os.Args[1]) // else there are none
+		for i := range many {
+			names = append(names, work.Numbered(i))
+		}
+	}
+	for _, name := range names {
 		server.AddTool(&mcp.Tool{Name: name, Description: work.Describe(name), InputSchema: json.RawMessage(work.Schema)},
 			func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 				text, err := work.Handle(name, req.Params.Arguments)

@@ -38,11 +38,17 @@ var Tools = []string{Echo, Blob, Once}
 
 // Describe says what a tool does.
 func Describe(name string) string {
-	if name == Blob {
+	switch {
+	case name == Blob:
 		return "Gives so many bytes of text."
+	case strings.HasPrefix(name, "many_"):
+		return "The tool " + name + " is described in a sentence or two, as tools are, so that models know when to use it."
 	}
 	return "Gives its text back."
 }
+
+// Numbered is the name of one of many tools, which are not called.
+func Numbered(i int) string { return fmt.Sprintf("many_%05d", i) }
 
 // Run is the tool itself.
 func Run(name string, a Args) (string, error) {
