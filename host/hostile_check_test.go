@@ -28,11 +28,14 @@ func aboutCarriers(a attack) attack {
 }
 
 // byDay is one of the carriers that an attack is tried on, the next one for the next attack of a
-// table; all of them if it is about carriers, and in the long run.
+// table; all of them if it is about carriers, and in the long run. One that names none is tried on
+// the default, and in the long run on the stream too.
 func (a attack) byDay(turn int) []plugin.Carrier {
 	switch {
-	case a.on == nil:
+	case a.on == nil && testing.Short():
 		return []plugin.Carrier{""}
+	case a.on == nil:
+		return []plugin.Carrier{"", plugin.Stream}
 	case a.each || !testing.Short():
 		return a.on
 	}

@@ -71,8 +71,19 @@ func Func[In, Out any](name, description string, fn func(context.Context, In) (O
 
 // handler returns fn as a handler that fills in and decodes arguments and encodes results.
 func handler[In, Out any](name string, d *defaults, fn func(context.Context, In) (Out, error)) tool.Handler {
+	known, all := fieldsOf(reflect.TypeFor[In]())
+	var absent In // what fn sees if nothing is passed
+	if d.root != nil {
+		var err error
+		if absent, err = unmarshal[In](d.fill(nil)); err != nil || !all { // others may share what they point to
+			known = nil
+		}
+	}
 	return func(ctx context.Context, call tool.Call) (tool.Result, error) {
-		in, err := decode[In](name, d.fill(call.Arguments))
+		in, err := absent, error(nil)
+		if !known.decode(call.Arguments, reflect.ValueOf(&in).Elem()) {
+			in, err = decode[In](name, d.fill(call.Arguments))
+		}
 		if err != nil {
 			return tool.Result{}, err
 		}

@@ -7,10 +7,10 @@ type Carrier string
 // The carriers.
 const (
 	// Socket is a socket pair of which the plugin inherits one end: no path, no dialling,
-	// and no other process can reach it. The fastest. Plugins built with pluginsdk offer
-	// it.
+	// and no other process can reach it. The fastest, and the default. Plugins built with
+	// pluginsdk offer it.
 	Socket Carrier = "socket"
-	// Stream is one gRPC stream on go-plugin's connection. The default.
+	// Stream is one gRPC stream on go-plugin's connection: for plugins that inherit nothing.
 	Stream Carrier = "stream"
 	// Unary is a gRPC call for each call: what the simplest plugin has.
 	Unary Carrier = "unary"

@@ -33,9 +33,9 @@ type Settings struct {
 	// Config is the plugin's own configuration, a mapping that fits the schema of the plugin. In toolhost.yaml a text in
 	// it may be {from_env: NAME} or {from_file: PATH}, as in environment. Default: none.
 	Config json.RawMessage `json:"config,omitempty" title:"a mapping, which the plugin gets as a JSON object" example:"{\"depth\": 3}"`
-	// Carrier is what calls travel on: stream, socket (faster) or unary. If a plugin does not offer it, the host uses
-	// the next that the plugin does: socket, then stream, then unary.
-	Carrier Carrier `json:"carrier" enum:"stream,socket,unary" default:"stream"`
+	// Carrier is what calls travel on: socket, stream (slower) or unary. If a plugin does not offer it, the host uses
+	// the next that the plugin does.
+	Carrier Carrier `json:"carrier" enum:"socket,stream,unary" default:"socket"`
 	// Namespace says whether the process gets its own PID namespace (Linux): auto makes one if the host may, on makes
 	// one or fails, off makes none. Quote on and off if your editor takes them for true and false.
 	Namespace Namespace `json:"namespace" enum:"auto,on,off" default:"auto"`

@@ -4,8 +4,8 @@ import (
 	"github.com/toolhost/toolhost/internal/socketpair"
 )
 
-// offerSockets makes the socket pairs that the process inherits ends of: one for calls, if
-// that was chosen, and one for gRPC. If the first cannot be made, calls travel on the next carrier.
+// offerSockets makes the socket pairs that the process inherits ends of: one for calls, unless
+// another carrier was chosen, and one for gRPC. If the first cannot be made, calls travel on the next carrier.
 func (p *process) offerSockets() (err error) {
 	if p.cmd.inheritSocket {
 		if p.socket, p.cmd.socket, err = socketpair.New(); err != nil {

@@ -45,7 +45,7 @@ func TestConformanceOnCarriers(t *testing.T) {
 	})
 }
 
-// A plugin with the SDK takes each carrier; the default is the stream.
+// A plugin with the SDK takes each carrier; the default is the socket.
 func TestCarrierIsTaken(t *testing.T) {
 	t.Parallel()
 	check := func(t *testing.T, p *pluginrun.Plugin, want plugin.Carrier) {
@@ -60,7 +60,7 @@ func TestCarrierIsTaken(t *testing.T) {
 	})
 	t.Run("default", func(t *testing.T) {
 		t.Parallel()
-		check(t, open(t, plugintest.Fixture), plugin.Stream)
+		check(t, open(t, plugintest.Fixture), plugin.Socket)
 	})
 }
 

@@ -114,6 +114,9 @@ func (c Config) withDefaults() Config {
 	if c.DrainTimeout <= 0 {
 		c.DrainTimeout = 5 * time.Second
 	}
+	if c.Carrier == "" {
+		c.Carrier = plugin.Socket
+	}
 	if c.Namespace == "" {
 		c.Namespace = plugin.NamespaceAuto
 	}

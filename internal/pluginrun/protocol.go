@@ -106,14 +106,18 @@ func (l *protocolLink) describe(ctx context.Context) (wire.Description, error) {
 }
 
 // openStream prepares the carrier that was chosen, or else the next that the plugin
-// offers.
+// offers. It closes a socket that the plugin does not know.
 func (l *protocolLink) openStream(ctx context.Context, chosen plugin.Carrier) (err error) {
 	hooks := wire.StreamHooks{
 		Pace: l.proc.output.pace, Changed: func() { l.run.refresh.onChanged(l.run) },
 		Failed: l.onStreamFailed, Log: l.proc.output.logRecord, Asks: l.offers(wire.FeatureAsk),
 	}
+	if l.proc.socket != nil && !l.offers(wire.FeatureSocket) {
+		_ = l.proc.socket.Close()
+		l.proc.socket = nil
+	}
 	switch {
-	case l.proc.socket != nil && l.offers(wire.FeatureSocket):
+	case l.proc.socket != nil:
 		l.stream = wire.NewStream(wire.NewSocket(l.proc.socket), hooks)
 	case chosen != plugin.Unary && l.offers(wire.FeatureStream):
 		l.stream, err = l.wire.OpenStream(ctx, hooks)
@@ -133,7 +137,7 @@ func (l *protocolLink) carrier() plugin.Carrier {
 	switch {
 	case l.stream == nil:
 		return plugin.Unary
-	case l.proc.socket != nil && l.offers(wire.FeatureSocket):
+	case l.proc.socket != nil:
 		return plugin.Socket
 	}
 	return plugin.Stream

@@ -227,7 +227,7 @@ var invalid = map[string]wrong{
 	"defaults: {idle_time: -1s}\n":                                  {at: place{1, 23}, text: "`-1s` is not a time"},
 	"defaults: {start_timeout: never}":                              {at: place{1, 27}, text: "`never` is not a time"},
 	"defaults: {start_timeout: 1h}":                                 {at: place{1, 27}, text: "out of range (give 100ms to 10m)", beyondSchema: true},
-	"defaults: {carrier: pigeon}":                                   {at: place{1, 21}, text: "unknown word `pigeon` (use stream, socket, unary)"},
+	"defaults: {carrier: pigeon}":                                   {at: place{1, 21}, text: "unknown word `pigeon` (use socket, stream, unary)"},
 	"defaults: {limits: {running: 0}}":                              {at: place{1, 30}, text: "0 is out of range (give a whole number from 1 to 65536, or unlimited)"},
 	"defaults: {limits: {running: -1}}":                             {at: place{1, 30}, text: "-1 is out of range"},
 	"defaults: {limits: {running: 1.5}}":                            {at: place{1, 30}, text: "1.5 is out of range"},
