@@ -123,7 +123,7 @@ generate: ## the Go code of proto/, the schema of toolhost.yaml, docs/reference,
 	go test ./internal/generate -update
 	go run ./internal/test/escape/document
 	go test ./internal/sandbox -run TestCallsPage -update
-	go test ./cmd/toolhost/internal/config -run TestGenerated -update
+	for written in defaults "what has them"; do go test ./cmd/toolhost/internal/config -run TestGenerated -update || exit 1; done
 	go run ./cmd/toolhost/internal/reference
 	cp proto/toolhost/plugin/v1/plugin.proto cmd/toolhost/internal/scaffold/templates/
 	go test ./internal/test/languages -run TestExamplesAreFresh -update

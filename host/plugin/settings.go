@@ -2,11 +2,9 @@ package plugin
 
 import (
 	"encoding/json"
-	"sync"
 	"time"
 
 	"github.com/toolhost/toolhost/internal/observe"
-	"github.com/toolhost/toolhost/internal/setting"
 )
 
 // Settings is how a plugin is run, as the operator decides. [DefaultSettings] returns
@@ -94,11 +92,9 @@ type Limits struct {
 	Questions int `json:"questions" minimum:"0" maximum:"256" default:"16" example:"4"`
 }
 
-var defaults = sync.OnceValue(func() (s Settings) {
-	setting.Defaults(&s)
-	return s
-})
-
 // DefaultSettings returns the settings of a plugin for which the operator has decided
 // nothing. Those of toolhost.yaml also have an idle time, of 10 minutes.
-func DefaultSettings() Settings { return defaults() }
+func DefaultSettings() (s Settings) {
+	s.setDefaults()
+	return s
+}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -57,18 +56,14 @@ var sizeUnits = []struct {
 	bytes int64
 }{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}}
 
-var sizeForm = lazy.Regexp(`^([0-9]{1,18}) ?(B|KiB|MiB|GiB)$`)
-
 func readSize(text string) (any, bool) {
-	m := sizeForm().FindStringSubmatch(text)
-	if m == nil {
-		return nil, false
-	}
-	n, err := strconv.ParseInt(m[1], 10, 64)
 	for _, u := range sizeUnits {
-		if u.name == m[2] && err == nil && n <= math.MaxInt64/u.bytes {
-			return n * u.bytes, true
+		digits, ok := strings.CutSuffix(text, u.name)
+		if !ok {
+			continue
 		}
+		n, err := strconv.ParseUint(strings.TrimSuffix(digits, " "), 10, 63)
+		return int64(n) * u.bytes, err == nil && int64(n) <= math.MaxInt64/u.bytes
 	}
 	return nil, false
 }

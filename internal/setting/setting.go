@@ -52,13 +52,13 @@ func of(t reflect.Type, is string) *Setting {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	s := &Setting{Kind: kinds[is], Go: t}
-	named, ok := typed[t]
-	if ok {
-		s.Kind = kinds[named]
+	s := &Setting{Kind: kinds()[is], Go: t}
+	named := typed(t)
+	if named != "" {
+		s.Kind = kinds()[named]
 	}
 	switch {
-	case ok:
+	case named != "":
 		s.Types = []string{"string"}
 	case t == reflect.TypeFor[json.RawMessage]():
 		s.Types = []string{"object", "null"}
@@ -84,8 +84,17 @@ func of(t reflect.Type, is string) *Setting {
 	return s
 }
 
-var typed = map[reflect.Type]string{
-	reflect.TypeFor[time.Duration](): "time", reflect.TypeFor[tool.RateLimit](): "rate", reflect.TypeFor[tool.Safety](): "safety",
+// typed returns the kind of the texts of a type; empty: the tags say it.
+func typed(t reflect.Type) string {
+	switch t {
+	case reflect.TypeFor[time.Duration]():
+		return "time"
+	case reflect.TypeFor[tool.RateLimit]():
+		return "rate"
+	case reflect.TypeFor[tool.Safety]():
+		return "safety"
+	}
+	return ""
 }
 
 // members returns the settings that the fields of a struct hold.
@@ -122,7 +131,7 @@ func ofField(f reflect.StructField, name, is string) *Setting {
 	if tag("key", &text) {
 		s = &Setting{
 			Kind: Kind{MaxItems: maxItems}, Go: f.Type, Types: []string{"object", "null"},
-			Names: &Setting{Kind: kinds[text]}, Each: of(f.Type.Elem(), is),
+			Names: &Setting{Kind: kinds()[text]}, Each: of(f.Type.Elem(), is),
 		}
 		s.Each.Members = without(s.Each.Members, f.Tag)
 	}
@@ -227,6 +236,19 @@ func (s *Setting) Word(value json.RawMessage) (string, bool) {
 		return "", false
 	}
 	return s.Words[i].Name, true
+}
+
+// Value returns what the program takes for a text, apart from paths; false: the text is not of the form.
+func (s *Setting) Value(text string) (v any, ok bool) {
+	for _, w := range s.Words {
+		if w.Name == text {
+			return w.Means, true
+		}
+	}
+	if form, ok := Forms[s.Form]; ok {
+		return form.Read(text)
+	}
+	return text, true
 }
 
 // Member returns the setting of a name in a mapping; nil: the name is not known.

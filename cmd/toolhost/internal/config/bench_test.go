@@ -1,29 +1,28 @@
 package config
 
 import (
-	"fmt"
-	"reflect"
+	"os"
 	"testing"
 
-	"github.com/toolhost/toolhost/internal/setting"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
-// What a command pays for its settings: once to read the tags, and for each file.
-func BenchmarkSettings(b *testing.B) {
-	b.Run("tags", func(b *testing.B) {
-		n := 0
-		for b.Loop() {
-			setting.Of(reflect.StructOf([]reflect.StructField{{
-				Name: "C", Type: reflect.TypeFor[Config](), Tag: reflect.StructTag(fmt.Sprintf(`json:"c%d"`, n)),
-			}}))
-			n++
+// What a command pays for a file with all sections.
+func BenchmarkLoad(b *testing.B) {
+	text := require.Must(os.ReadFile("testdata/all.yaml"))(b)
+	for b.Loop() {
+		require.Must(Parse("toolhost.yaml", text))(b)
+	}
+	b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N), "ms/op")
+}
+
+// All sections are in the file of the benchmark.
+func TestFileHasAllSections(t *testing.T) {
+	t.Parallel()
+	c := require.Must(Load("testdata/all.yaml"))(t)
+	for _, m := range root().Members {
+		if _, there := c.places[m.Name]; !there {
+			t.Errorf("%s is missing", m.Name)
 		}
-	})
-	b.Run("file", func(b *testing.B) {
-		file := []byte("plugin_dirs: [a]\nlog_level: info\nplugins: {fs: {idle_time: 5m, limits: {running: 4}}}\n")
-		for b.Loop() {
-			require.Must(Parse("toolhost.yaml", file))(b)
-		}
-	})
+	}
 }

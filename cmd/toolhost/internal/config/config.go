@@ -11,7 +11,6 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
-	"github.com/toolhost/toolhost/internal/setting"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -203,9 +202,9 @@ type Plugin struct {
 
 // Default returns what an empty file says.
 func Default() *Config {
-	nothing := &source{lines: []string{""}, hidden: []int{-1}}
+	nothing := sourceOf("", "", []string{""})
 	c := &Config{src: func() *source { return nothing }}
-	setting.Defaults(c)
+	c.setDefaults()
 	c.Defaults.IdleTimeout = 10 * time.Minute
 	return c
 }

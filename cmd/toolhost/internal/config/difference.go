@@ -20,7 +20,7 @@ func (c *Config) Difference(content []byte) []string {
 // shown returns a line without what may be a secret.
 func (s *source) shown(i int) string {
 	line := []rune(s.lines[i])
-	if h := s.hidden[i]; h >= 0 && h < len(line) {
+	if h := s.hidden()[i]; h >= 0 && h < len(line) {
 		return sanitize.Line(string(line[:h]), snippetWidth) + " …"
 	}
 	return sanitize.Line(string(line), snippetWidth)

@@ -3,8 +3,8 @@
 // lets editors complete it.
 //
 // The settings decode into the types that the host takes, whose fields say by their tags what the
-// file may have ([setting.Setting]). schema.json and the file of [Initial] are made of the fields
-// and their comments, by make generate; nothing reads the schema here.
+// file may have ([setting.Setting]). schema.json, the file of [Initial], and in table.go the settings and their
+// defaults are made of the fields and their comments, by make generate; nothing reads tags or the schema here.
 //
 // The file is read strictly: an unknown key, a repeated key and a value of the wrong kind
 // are problems. All problems of a file are reported together, each with its line and

@@ -18,7 +18,7 @@ func (r *reader) unknown(at string, key *node, s *setting.Setting) {
 		r.addKey(key, at, hint, "unknown key `%s`", shown(key.text))
 		return
 	}
-	if other := otherNames[strings.ToLower(key.text)]; slices.Contains(names, other) {
+	if other := otherNames()[strings.ToLower(key.text)]; slices.Contains(names, other) {
 		hint = "did you mean `" + other + "`?"
 	}
 	r.addKey(key, at, oneOf(key.text, names, hint), "unknown key `%s`", shown(key.text))
@@ -101,11 +101,21 @@ func short(s *setting.Setting) string {
 
 // takes reports whether a setting may have values of a kind.
 func takes(s *setting.Setting, k kind) bool {
-	names := map[kind][]string{
-		null: {"null"}, boolean: {"boolean"}, number: {"number", "integer"},
-		text: {"string"}, list: {"array"}, mapping: {"object"},
-	}
-	return slices.ContainsFunc(names[k], func(name string) bool { return slices.Contains(s.Types, name) })
+	return slices.ContainsFunc(s.Types, func(name string) bool {
+		switch name {
+		case "null":
+			return k == null
+		case "boolean":
+			return k == boolean
+		case "string":
+			return k == text
+		case "array":
+			return k == list
+		case "object":
+			return k == mapping
+		}
+		return k == number
+	})
 }
 
 // isNumber reports whether the only texts that a setting takes are words.
@@ -124,12 +134,14 @@ func keys(s *setting.Setting) []string {
 }
 
 // otherNames are what people call settings elsewhere.
-var otherNames = map[string]string{
-	"args": "arguments", "env": "environment", "idle_timeout": "idle_time", "concurrency": "running",
-	"disabled": "disable", "name": "rename", "rate_limit": "rate", "max_retries": "retries", "capability": "permission",
-	"directories": "plugin_dirs", "plugin_dir": "plugin_dirs", "workspace": "root", "cache": "cache_dir",
-	"capabilities": "grants", "level": "required", "mode": "level", "network": "net", "hosts": "net", "programs": "exec",
-	"processes": "pids", "cpus": "cpu", "processors": "cpu", "descriptors": "files", "nofile": "files",
+func otherNames() map[string]string {
+	return map[string]string{
+		"args": "arguments", "env": "environment", "idle_timeout": "idle_time", "concurrency": "running",
+		"disabled": "disable", "name": "rename", "rate_limit": "rate", "max_retries": "retries", "capability": "permission",
+		"directories": "plugin_dirs", "plugin_dir": "plugin_dirs", "workspace": "root", "cache": "cache_dir",
+		"capabilities": "grants", "level": "required", "mode": "level", "network": "net", "hosts": "net", "programs": "exec",
+		"processes": "pids", "cpus": "cpu", "processors": "cpu", "descriptors": "files", "nofile": "files",
+	}
 }
 
 // oneOf returns which of some words may have been meant, or else the hint.

@@ -23,6 +23,7 @@ func TestGenerated(t *testing.T) {
 	t.Parallel()
 	g := generator{docs: map[string]string{}, defs: &ordered{}}
 	for name, content := range map[string][]byte{
+		"table.go": goTable(t), "../../../../host/plugin/defaults.go": goPluginDefaults(t),
 		"schema.json": g.schema(t), "initial.yaml": g.initial(t), "../../../../docs/reference/configuration.md": g.reference(t),
 	} {
 		if *update {
@@ -83,7 +84,7 @@ const whole = "What runs, how, and who may call it. Times are texts such as 30s,
 	"and ${NAME} the value of a variable, which has to be set."
 
 func (g *generator) schema(t *testing.T) []byte {
-	top := g.object(t, root(), reflect.ValueOf(*Default()))
+	top := g.object(t, described(), reflect.ValueOf(*Default()))
 	out := ordered{}
 	out.add("$schema", "https://json-schema.org/draft/2020-12/schema")
 	out.add("$id", SchemaURL)

@@ -28,12 +28,12 @@ func (g *generator) initial(t *testing.T) []byte {
 	b := bytes.NewBufferString(initialHead)
 	has := reflect.ValueOf(*Default())
 	shared := map[string]bool{}
-	for _, m := range root().Member("defaults").Members {
+	for _, m := range described().Member("defaults").Members {
 		shared[m.Name] = true
 	}
-	for _, m := range root().Members {
+	for _, m := range described().Members {
 		b.WriteByte('\n')
-		g.write(t, b, root().Go, m, has.FieldByIndex(index(t, has.Type(), m.Field)), "", func(one *setting.Setting) bool {
+		g.write(t, b, described().Go, m, has.FieldByIndex(index(t, has.Type(), m.Field)), "", func(one *setting.Setting) bool {
 			switch m.Name {
 			case "defaults":
 				return one.Field.Tag.Get("key") == ""

@@ -45,6 +45,9 @@ func (r *reader) expanded(key string, n *node) (path string, ok bool) {
 			return "", false
 		}
 	}
+	if !strings.Contains(rest, "$") {
+		return home + rest, true
+	}
 	before := len(r.problems) + r.omitted
 	rest = variableForm().ReplaceAllStringFunc(rest, func(form string) string {
 		name := variableName().FindStringSubmatch(form)

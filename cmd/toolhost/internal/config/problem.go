@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Problem is one thing that is wrong with a file.
@@ -116,7 +117,7 @@ type source struct {
 	dir   string // absolute: what relative paths are relative to
 	lines []string
 	// hidden has, for each line, the character at which a secret may begin; -1: none.
-	hidden []int
+	hidden func() []int
 }
 
 func newSource(name, text string) (*source, error) {
@@ -124,8 +125,11 @@ func newSource(name, text string) (*source, error) {
 	if err != nil {
 		return nil, err
 	}
-	lines := strings.Split(text, "\n")
-	return &source{file: name, dir: filepath.Dir(abs), lines: lines, hidden: secretParts(lines)}, nil
+	return sourceOf(name, filepath.Dir(abs), strings.Split(text, "\n")), nil
+}
+
+func sourceOf(file, dir string, lines []string) *source {
+	return &source{file, dir, lines, sync.OnceValue(func() []int { return secretParts(lines) })}
 }
 
 // inside moves a place into the file: to the first line if it is not known, and at most

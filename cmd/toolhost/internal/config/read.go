@@ -27,10 +27,10 @@ func (r *reader) mapping(key string, n *node, s *setting.Setting) map[string]any
 		case child == nil:
 			r.unknown(at, e.key, s)
 			continue
-		case s.Names != nil && s.Names.Not != "" && setting.Regexp(s.Names.Not).MatchString(e.key.text):
+		case s.Names != nil && s.Names.Not != "" && setting.Matches(s.Names.Not, e.key.text):
 			r.addKey(e.key, at, s.Names.NotTitle, "this name cannot be used here")
 			continue
-		case s.Names != nil && !setting.Regexp(s.Names.Pattern).MatchString(e.key.text):
+		case s.Names != nil && !setting.Matches(s.Names.Pattern, e.key.text):
 			r.addKey(e.key, at, s.Names.Title, "this name cannot be used here")
 			continue
 		}
@@ -115,8 +115,8 @@ func (r *reader) text(key string, n *node, s *setting.Setting) any {
 	case s.IsList() || isNumber(s), // for which only words are taken
 		s.Enum != nil && !slices.Contains(s.Enum, n.text),
 		length < s.MinLength || s.MaxLength > 0 && length > s.MaxLength,
-		s.Pattern != "" && !setting.Regexp(s.Pattern).MatchString(n.text),
-		s.Not != "" && setting.Regexp(s.Not).MatchString(n.text):
+		s.Pattern != "" && !setting.Matches(s.Pattern, n.text),
+		s.Not != "" && setting.Matches(s.Not, n.text):
 		r.wrong(key, n, s)
 		return nil
 	case strings.ContainsRune(n.text, 0):

@@ -37,12 +37,12 @@ func (g *generator) reference(t *testing.T) []byte {
 	r := &table{generator: g, T: t, told: map[reflect.Type]string{}, seen: map[reflect.Type][]*setting.Setting{}, said: map[string]string{}}
 	r.WriteString(page)
 	has := reflect.ValueOf(*Default())
-	for _, m := range root().Members {
+	for _, m := range described().Members {
 		if !m.IsMapping() {
-			r.row("", root().Go, m, has)
+			r.row("", described().Go, m, has)
 		}
 	}
-	for _, m := range root().Members {
+	for _, m := range described().Members {
 		if m.IsMapping() {
 			r.section(m, has.FieldByIndex(index(t, has.Type(), m.Field)))
 		}
@@ -52,7 +52,7 @@ func (g *generator) reference(t *testing.T) []byte {
 
 func (r *table) section(m *setting.Setting, has reflect.Value) {
 	s, prefix := m, m.Name+"."
-	fmt.Fprintf(&r.Buffer, "\n## %s\n\n%s\n", m.Name, cell(r.doc(r.T, root().Go, m.Field.Name)))
+	fmt.Fprintf(&r.Buffer, "\n## %s\n\n%s\n", m.Name, cell(r.doc(r.T, described().Go, m.Field.Name)))
 	if m.Names != nil {
 		s, prefix, has = m.Each, prefix+"NAME.", prototype(m.Each.Go)
 		fmt.Fprintf(&r.Buffer, "%s\n", cell(r.doc(r.T, s.Go, "")))

@@ -11,7 +11,6 @@ import (
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/egress"
 	"github.com/toolhost/toolhost/internal/grant"
-	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/internal/setting"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -96,14 +95,16 @@ func (r *reader) program(key string, n *node, s *setting.Setting) any {
 	switch {
 	case strings.ContainsAny(n.text, `/${~`), strings.ContainsRune(n.text, filepath.Separator):
 		return r.path(key, n)
-	case programName().MatchString(n.text):
+	case n.text != "" && !strings.ContainsFunc(n.text, notOfProgram):
 		return n.text
 	}
 	r.wrong(key, n, s)
 	return nil
 }
 
-var programName = lazy.Regexp(`^[\pL\pN_.+@:,=%\[-]+$`)
+func notOfProgram(r rune) bool {
+	return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !strings.ContainsRune("_.+@:,=%[-", r)
+}
 
 func shownPath(path string) string { return sanitize.Line(filepath.ToSlash(path), 0) }
 

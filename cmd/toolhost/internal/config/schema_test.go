@@ -21,7 +21,7 @@ type level struct {
 }
 
 func levels() map[string]level {
-	top := root()
+	top := described()
 	one := top.Member("plugins").Each
 	caller := top.Member("callers").Each
 	return map[string]level{

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host/plugin"
-	"github.com/toolhost/toolhost/internal/setting"
 )
 
 // Server is an MCP server: command, or url. What is not set here is as under defaults, except for
@@ -123,7 +122,7 @@ func (a Address) MarshalJSON() ([]byte, error) { return json.Marshal(a.Shown()) 
 // longer, because npx and uvx may have to download first.
 func (c *Config) NewServer() Server {
 	var s Server
-	setting.Defaults(&s)
+	s.setDefaults()
 	all, none := c.Defaults.Settings, plugin.DefaultSettings()
 	s.Settings, s.Sandbox, s.StartTimeout = all, cloned(all.Sandbox), time.Minute
 	s.Carrier, s.Previews, s.AskTimeout = none.Carrier, none.Previews, none.AskTimeout // as no server has them

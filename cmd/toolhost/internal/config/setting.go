@@ -2,18 +2,15 @@ package config
 
 import (
 	"encoding/json"
-	"reflect"
 	"slices"
 
 	_ "embed"
-
-	"github.com/toolhost/toolhost/internal/setting"
 )
 
 // SchemaURL is where editors find the JSON Schema of the file.
 const SchemaURL = "https://raw.githubusercontent.com/toolhost/toolhost/main/cmd/toolhost/internal/config/schema.json"
 
-// Both are written by make generate.
+// Both, and table.go, are written by make generate.
 var (
 	//go:embed schema.json
 	schemaText []byte
@@ -29,6 +26,3 @@ func Schema() json.RawMessage { return slices.Clone(schemaText) }
 // Initial returns a file to start from: every setting, explained and commented out, so that it says what
 // an empty file says. The caller owns the result.
 func Initial() []byte { return slices.Clone(initialText) }
-
-// root describes the whole file.
-func root() *setting.Setting { return setting.Of(reflect.TypeFor[Config]()) }

@@ -17,7 +17,7 @@ const snippetWidth = 100
 func (s *source) snippet(at place, width int) string {
 	line := []rune(s.lines[at.line-1])
 	end := len(line)
-	if h := s.hidden[at.line-1]; h >= 0 {
+	if h := s.hidden()[at.line-1]; h >= 0 {
 		end = min(end, h)
 	}
 	column := at.column - 1

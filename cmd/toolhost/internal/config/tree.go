@@ -10,8 +10,8 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
 
-	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/internal/setting"
 )
 
 // Bounds of a file. The package comment has the reason.
@@ -101,7 +101,7 @@ func (g *grower) grow(from ast.Node, parent place, level int) *node {
 		n.kind, n.text = number, from.GetToken().Value
 	case *ast.StringNode:
 		n.kind, n.text = text, v.Value
-		if v.Token.Type == token.StringType && jsonNumber().MatchString(v.Value) {
+		if v.Token.Type == token.StringType && setting.Matches(jsonNumber, v.Value) {
 			n.kind = number // such as 1e3, which the library takes for text
 		}
 	case *ast.LiteralNode:
@@ -235,13 +235,13 @@ func (g *grower) growKey(key ast.MapKeyNode) *node {
 	return nil
 }
 
-// jsonNumber matches numbers as JSON writes them, which all programs read alike.
-var jsonNumber = lazy.Regexp(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?$`)
+// jsonNumber is the pattern of numbers as JSON writes them, which all programs read alike.
+const jsonNumber = `^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?$`
 
 // maxDigits bounds a number, in characters.
 const maxDigits = 100
 
 // plainNumber reports whether all programs read a number alike.
-func plainNumber(s string) bool { return len(s) <= maxDigits && jsonNumber().MatchString(s) }
+func plainNumber(s string) bool { return len(s) <= maxDigits && setting.Matches(jsonNumber, s) }
 
 func shown(s string) string { return sanitize.Line(s, 60) }
