@@ -1,6 +1,7 @@
 package mcpclient
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -36,8 +37,11 @@ func (l *link) Execute(ctx context.Context, call tool.Call) (tool.Result, error)
 	if len(arguments) == 0 {
 		arguments = json.RawMessage("{}")
 	}
-	raw, err := l.rounds(ctx, call.Session, func(ctx context.Context, meta mcp.Meta, in answers) error {
-		_, err := l.session.CallTool(ctx, &mcp.CallToolParams{
+	raw, err := l.rounds(ctx, call.Session, func(open *openCall, meta mcp.Meta, in answers) error {
+		if l.direct != nil {
+			return l.callDirectly(open, theirs, arguments, meta, in)
+		}
+		_, err := l.session.CallTool(open.ctx, &mcp.CallToolParams{
 			Meta: meta, Name: theirs, Arguments: arguments, InputResponses: in.responses, RequestState: in.state,
 		})
 		return err
@@ -54,6 +58,47 @@ func (l *link) Execute(ctx context.Context, call tool.Call) (tool.Result, error)
 	}
 	l.u.named.addContent(call.Session, result.Content)
 	return result, nil
+}
+
+// callDirectly calls a tool without the SDK.
+func (l *link) callDirectly(open *openCall, name string, arguments json.RawMessage, meta mcp.Meta, in answers) error {
+	rest, err := json.Marshal(&callParams{name, in.responses, in.state})
+	if err != nil {
+		return err
+	}
+	said, err := json.Marshal(meta)
+	if err != nil {
+		return err
+	}
+	params := make([]byte, 0, len(l.meta)+len(said)+len(arguments)+len(rest)+32)
+	params = append(append(params, `{"_meta":{`...), l.meta...)
+	params = append(append(append(params, said[1:]...), `,"arguments":`...), arguments...)
+	params = append(append(params, ','), rest[1:]...)
+	return l.direct.request(open, mcpwire.MethodCall, params)
+}
+
+// callParams are the parameters of a call besides its arguments and "_meta".
+type callParams struct {
+	Name           string               `json:"name"`
+	InputResponses mcp.InputResponseMap `json:"inputResponses,omitempty"`
+	RequestState   string               `json:"requestState,omitempty"`
+}
+
+// introduction returns what is the same in the "_meta" of all requests, as the SDK has it: members, each with a
+// comma behind it.
+func (l *link) introduction() []byte {
+	if !l.stateless() {
+		return nil
+	}
+	var out []byte
+	for key, value := range map[string]any{
+		mcp.MetaKeyProtocolVersion: l.session.InitializeResult().ProtocolVersion, mcp.MetaKeyClientInfo: implementation(),
+	} {
+		text, _ := json.Marshal(value) // of texts
+		out = append(append(append(append(out, '"'), key...), `":`...), text...)
+		out = append(out, ',')
+	}
+	return out
 }
 
 // answers are the answers to what a server asked in the result before.
@@ -82,7 +127,7 @@ const (
 // rounds sends a request, and again with answers as long as its result is a question. It
 // returns the result as the server sent it.
 func (l *link) rounds(
-	ctx context.Context, session string, send func(context.Context, mcp.Meta, answers) error,
+	ctx context.Context, session string, send func(*openCall, mcp.Meta, answers) error,
 ) (json.RawMessage, error) {
 	call, err := l.open.begin(ctx, session)
 	if err != nil {
@@ -104,7 +149,7 @@ func (l *link) rounds(
 		if l.stateless() {
 			meta[mcp.MetaKeyClientCapabilities] = answerable(ctx, l.u.config.Questions)
 		}
-		err := send(call.ctx, meta, in)
+		err := send(call, meta, in)
 		raw := call.take()
 		if err := l.needsSession(raw, err); err != nil {
 			return nil, err
@@ -116,7 +161,7 @@ func (l *link) rounds(
 			return nil, err
 		}
 		var asks needs
-		if json.Unmarshal(raw, &asks) != nil || asks.ResultType != mcpwire.ResultQuestion {
+		if !mayAsk(raw) || json.Unmarshal(raw, &asks) != nil || asks.ResultType != mcpwire.ResultQuestion {
 			return raw, nil
 		}
 		if len(asks.InputRequests) == 0 {
@@ -138,6 +183,11 @@ func (l *link) rounds(
 			return nil, err
 		}
 	}
+}
+
+// mayAsk reports whether a result may be a question, whose type may be spelled with escapes.
+func mayAsk(result json.RawMessage) bool {
+	return bytes.Contains(result, []byte(mcpwire.ResultQuestion)) || bytes.Contains(result, []byte(`\u`))
 }
 
 // answerable is what whoever made a call can answer, as a server that asks wants to know.

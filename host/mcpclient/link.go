@@ -26,6 +26,8 @@ type link struct {
 	u       *Upstream
 	to      plugin.Events
 	session *mcp.ClientSession
+	direct  *pipeConn // on which calls of tools pass by the SDK; nil: they are the SDK's
+	meta    []byte    // begins the "_meta" of those calls
 	sdk     *mcp.Client
 	abort   func() error // breaks the transport, whatever the SDK waits for
 
@@ -93,6 +95,7 @@ func (u *Upstream) connectWith(
 	session, err := l.client().Connect(life, transport, &mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err == nil {
 		l.session = session
+		l.meta = l.introduction()
 		go l.watch()
 		if err = l.listFirst(ctx); err == nil {
 			for _, kept := range u.kept { // of another connection

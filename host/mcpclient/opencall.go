@@ -23,6 +23,7 @@ type openCall struct {
 	mu     sync.Mutex
 	id     jsonrpc.ID // of the request that was sent last
 	method string
+	direct chan error // receives the error of its answer, or nil; nil: the SDK waits for it
 	ended  bool
 	result json.RawMessage // as the server sent it
 	done   float64
@@ -52,19 +53,26 @@ func (c *openCall) sent(r *jsonrpc.Request) {
 	c.id, c.method = r.ID, r.Method
 }
 
-// keep keeps a result as the server sent it, if it is the call's, and reports whether it is the only
-// one that uses it: that of a tool.
-func (c *openCall) keep(r *jsonrpc.Response) bool {
+// keep keeps a result as the server sent it, if it is the call's, and returns what the SDK gets: of a
+// tool's nothing, as it is read from what the server sent.
+func (c *openCall) keep(r *jsonrpc.Response) jsonrpc.Message {
 	if c == nil {
-		return false
+		return r
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.id != r.ID {
-		return false
+		return r
 	}
 	c.result = r.Result
-	return c.method == mcpwire.MethodCall && r.Error == nil
+	switch {
+	case c.direct != nil:
+		c.direct <- r.Error // which has room: a request is answered once
+		return nil
+	case c.method == mcpwire.MethodCall && r.Error == nil:
+		return &jsonrpc.Response{ID: r.ID, Result: emptyResult}
+	}
+	return r
 }
 
 // take returns the result that was kept last.

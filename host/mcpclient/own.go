@@ -180,7 +180,8 @@ func (l *link) executeOwn(ctx context.Context, own mcpwire.Own, call tool.Call) 
 	if own == mcpwire.Subscribe {
 		err = l.subscribe(ctx, in.URI)
 	} else {
-		raw, err = l.rounds(ctx, call.Session, func(ctx context.Context, meta mcp.Meta, to answers) (err error) {
+		raw, err = l.rounds(ctx, call.Session, func(open *openCall, meta mcp.Meta, to answers) (err error) {
+			ctx := open.ctx
 			switch own {
 			case mcpwire.Read:
 				_, err = l.session.ReadResource(ctx, &mcp.ReadResourceParams{

@@ -2,10 +2,12 @@ package mcpclient
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -28,7 +30,10 @@ func (p *pipe) Connect(ctx context.Context) (mcp.Connection, error) {
 	}
 	c := &pipeConn{
 		Connection: conn, l: p.l, lenient: p.lenient, outbox: make(chan jsonrpc.Message, maxUnread),
-		calls: map[jsonrpc.ID]*openCall{}, broken: make(chan struct{}),
+		calls: map[jsonrpc.ID]*openCall{}, broken: make(chan struct{}), over: make(chan struct{}),
+	}
+	if !p.lenient {
+		p.l.direct = c
 	}
 	go c.write()
 	return c, nil
@@ -44,6 +49,9 @@ type pipeConn struct {
 	outbox  chan jsonrpc.Message
 	broken  chan struct{} // closed when nothing is written any more
 	err     error         // set before broken is closed
+	over    chan struct{} // closed when nothing is read any more
+	readErr error         // set before over is closed
+	last    atomic.Int64  // counts the requests that are not the SDK's
 
 	mu       sync.Mutex
 	calls    map[jsonrpc.ID]*openCall
@@ -95,6 +103,49 @@ func (c *pipeConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	}
 }
 
+// firstDirect is the ID before those of requests that are not the SDK's, which counts from 1.
+const firstDirect = 1 << 30
+
+// request sends a request and waits until its answer is kept, without the SDK, which decodes and encodes
+// each several times. It returns the error that the server answered, or why there is no answer.
+func (c *pipeConn) request(call *openCall, method string, params json.RawMessage) error {
+	ctx, raw := call.ctx, float64(firstDirect+c.last.Add(1))
+	id, err := jsonrpc.MakeID(raw)
+	if err != nil {
+		return err
+	}
+	answered := make(chan error, 1)
+	call.direct = answered
+	if err := c.Write(ctx, &jsonrpc.Request{ID: id, Method: method, Params: params}); err != nil {
+		return err
+	}
+	select {
+	case err := <-answered:
+		return err
+	case <-c.over:
+		select {
+		case err := <-answered: // the last that was read
+			return err
+		default:
+			return c.readErr
+		}
+	case <-ctx.Done():
+		go c.cancel(context.WithoutCancel(ctx), raw, ctx.Err())
+		return ctx.Err()
+	}
+}
+
+// cancel tells the server that a request is not waited for any more.
+func (c *pipeConn) cancel(ctx context.Context, id float64, why error) {
+	params, err := json.Marshal(&mcp.CancelledParams{RequestID: id, Reason: why.Error()})
+	if err != nil {
+		return
+	}
+	ctx, stop := context.WithTimeout(ctx, requestTime)
+	defer stop()
+	_ = c.Write(ctx, &jsonrpc.Request{Method: "notifications/cancelled", Params: params})
+}
+
 func (c *pipeConn) forget(id jsonrpc.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -106,6 +157,16 @@ const maxRequests = 256
 
 // Read implements [mcp.Connection].
 func (c *pipeConn) Read(ctx context.Context) (jsonrpc.Message, error) {
+	msg, err := c.next(ctx)
+	if err != nil { // after which the SDK does not read on
+		c.readErr = err
+		close(c.over)
+	}
+	return msg, err
+}
+
+// next returns the next message that is for the SDK.
+func (c *pipeConn) next(ctx context.Context) (jsonrpc.Message, error) {
 	for {
 		msg, err := c.Connection.Read(ctx)
 		if err != nil {

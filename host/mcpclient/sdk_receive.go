@@ -18,9 +18,7 @@ import (
 func (l *link) receive(call *openCall, msg jsonrpc.Message) (jsonrpc.Message, error) {
 	switch m := msg.(type) {
 	case *jsonrpc.Response:
-		if call.keep(m) {
-			return &jsonrpc.Response{ID: m.ID, Result: emptyResult}, nil
-		}
+		return call.keep(m), nil
 	case *jsonrpc.Request:
 		if err := l.wait(m.IsCall()); err != nil {
 			return nil, err

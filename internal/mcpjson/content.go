@@ -5,10 +5,19 @@ import (
 	"errors"
 	"fmt"
 
+	fast "github.com/segmentio/encoding/json"
+
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Result converts a result of tools/call as a server sent it.
+// decode decodes JSON whose depth is bounded, in one pass and without copies of what stays JSON. It takes and
+// refuses what encoding/json does, apart from names of members in another case.
+func decode(raw json.RawMessage, v any) error {
+	_, err := fast.Parse(raw, v, fast.DontMatchCaseInsensitiveStructFields|fast.DontCopyRawMessage)
+	return err
+}
+
+// Result converts a result of tools/call as a server sent it, one that has been decoded as a message.
 func Result(raw json.RawMessage) (tool.Result, error) {
 	var in struct {
 		Content    []json.RawMessage `json:"content"`
@@ -16,7 +25,7 @@ func Result(raw json.RawMessage) (tool.Result, error) {
 		IsError    bool              `json:"isError"`
 		Meta       json.RawMessage   `json:"_meta"`
 	}
-	if err := json.Unmarshal(raw, &in); err != nil {
+	if err := decode(raw, &in); err != nil {
 		return tool.Result{}, fmt.Errorf("its result cannot be read: %w", err)
 	}
 	out := tool.Result{Structured: Present(in.Structured), IsError: in.IsError, Meta: Unreserved(in.Meta)}
@@ -50,7 +59,7 @@ func contentOf(raw json.RawMessage) (tool.Content, error) {
 			Meta json.RawMessage `json:"_meta"`
 		} `json:"resource"`
 	}
-	if err := json.Unmarshal(raw, &in); err != nil {
+	if err := decode(raw, &in); err != nil {
 		return nil, err
 	}
 	if in.Resource != nil {
