@@ -42,6 +42,13 @@ type runEnd struct {
 	then    consequence
 }
 
+// counted makes a call that was added to the calls of the run. (A defer in a loop would be allocated.)
+func (in *instance) counted(ctx context.Context, call tool.Call, do runFunc) (tool.Result, error) {
+	defer in.calls.Done()
+	in.idle.use()
+	return do(in, ctx, call)
+}
+
 // execute runs one call.
 func (in *instance) execute(ctx context.Context, call tool.Call) (tool.Result, error) {
 	res, err := in.link.execute(ctx, call)

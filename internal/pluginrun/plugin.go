@@ -190,9 +190,7 @@ func (p *Plugin) execute(ctx context.Context, call tool.Call, decided *descripti
 			return tool.Result{}, err
 		}
 		if run.calls.Add() {
-			defer run.calls.Done()
-			run.idle.use()
-			return do(run, ctx, call)
+			return run.counted(ctx, call, do)
 		}
 	}
 }

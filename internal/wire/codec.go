@@ -38,10 +38,11 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	case *packet:
 		return v.marshal(), nil
 	case *request:
-		return mem.BufferSlice{mem.SliceBuffer(appendRequest(make([]byte, 0, requestSize(v)), v))}, nil
+		return mem.BufferSlice{mem.SliceBuffer(appendRequest(make([]byte, 0, v.length()), v))}, nil
 	case *answer:
 		var out mem.BufferSlice
-		for _, piece := range v.parts() {
+		parts, _ := v.parts()
+		for _, piece := range parts {
 			out = append(out, mem.SliceBuffer(piece))
 		}
 		return out, nil

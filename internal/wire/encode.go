@@ -1,8 +1,8 @@
 package wire
 
 import (
+	"encoding/binary"
 	"slices"
-	"unicode/utf8"
 	"unsafe"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -10,19 +10,12 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// requestSize returns the number of bytes that appendRequest appends.
-func requestSize(r *request) int {
-	n := stringSize(requestID, clean(r.call.ID)) +
-		stringSize(requestTool, clean(r.call.Name)) +
-		stringSize(requestArguments, view(r.call.Arguments)) +
-		stringSize(requestSession, clean(r.call.Session)) +
-		stringSize(requestCaller, clean(r.call.Caller)) +
-		stringSize(requestKey, clean(r.call.IdempotencyKey)) +
-		boolSize(requestProgress, r.progress) + boolSize(requestAsk, r.ask) + boolSize(requestDeltas, r.deltas)
-	if ms := toMilliseconds(tool.Duration(r.timeout)); ms != 0 {
-		n += protowire.SizeTag(requestTimeout) + protowire.SizeVarint(uint64(ms))
-	}
-	return n + stringSize(requestTrace, clean(r.trace.Parent)) + stringSize(requestState, clean(r.trace.State))
+// length returns how many bytes appendRequest appends, or somewhat more. Text that is not UTF-8 can
+// become three times as long.
+func (r *request) length() int {
+	const rest = 100 // tags and lengths, the timeout and the flags
+	return rest + len(r.call.ID) + len(r.call.Name) + len(r.call.Arguments) + len(r.call.Session) + len(r.call.Caller) +
+		len(r.call.IdempotencyKey) + len(r.trace.Parent) + len(r.trace.State)
 }
 
 // appendRequest appends r as an ExecuteRequest. It makes strings valid UTF-8 and
@@ -45,41 +38,33 @@ func appendRequest(b []byte, r *request) []byte {
 	return appendString(b, requestKey, clean(r.call.IdempotencyKey))
 }
 
-// answer is a result or an error, ready to be sent.
+// answer is a result or an error that is to be sent.
 type answer struct {
-	result  *tool.Result // with valid strings
-	failure block        // sent if result is nil
+	result  *tool.Result
+	failure block // sent if result is nil
 }
 
-// newAnswer returns the answer for err or, if err is nil, for res. Because it reads
-// the error's text once and checks all strings, callers can encode the answer any
-// number of times: an error's Error method may return a different text on each call,
-// and a check for invalid UTF-8 scans the whole text.
+// newAnswer returns the answer for err or, if err is nil, for res. It reads the error's text, which
+// may be another one each time, once.
 func newAnswer(res *tool.Result, err error) answer {
 	if err != nil {
 		return answer{failure: newFailure(err)}
 	}
-	for i, c := range res.Content {
-		k := newBlock(c)
-		if k.valid() {
-			continue
-		}
-		cleaned := *res
-		cleaned.Content = slices.Clone(res.Content)
-		for ; i < len(cleaned.Content); i++ {
-			cleaned.Content[i] = cleanContent(cleaned.Content[i])
-		}
-		return answer{result: &cleaned}
-	}
 	return answer{result: res}
 }
 
-// size returns the number of bytes that appendTo appends.
-func (a *answer) size() int {
+// length returns how many bytes appendTo appends, or somewhat more. Text that is not UTF-8 can become
+// three times as long.
+func (a *answer) length() int {
 	if a.result == nil {
-		return a.failure.contentSize()
+		return a.failure.length()
 	}
-	return messageSize(responseResult, resultSize(a.result))
+	n := 30 + len(a.result.Structured) + len(a.result.Meta) // with the tags and lengths
+	for _, c := range a.result.Content {
+		k := newBlock(c)
+		n += k.length()
+	}
+	return n
 }
 
 // appendTo appends the answer as an ExecuteResponse.
@@ -89,12 +74,12 @@ func (a *answer) appendTo(b []byte) []byte {
 	return e.b
 }
 
-// parts returns the answer as an ExecuteResponse in several parts. Each long text is
+// parts returns the answer as an ExecuteResponse in several parts, and its size. Each long text is
 // a part that shares the string's memory.
-func (a *answer) parts() [][]byte {
+func (a *answer) parts() (parts [][]byte, size int) {
 	e := encoder{share: true}
 	a.encode(&e)
-	return append(e.parts, e.b)
+	return append(e.parts, e.b), e.size()
 }
 
 func (a *answer) encode(e *encoder) {
@@ -102,66 +87,59 @@ func (a *answer) encode(e *encoder) {
 		a.failure.encode(e)
 		return
 	}
-	e.b = appendPrefix(e.b, responseResult, resultSize(a.result))
+	result := e.open(responseResult)
 	for _, c := range a.result.Content {
 		k := newBlock(c)
-		e.b = appendPrefix(e.b, resultContent, k.contentSize())
+		content := e.open(resultContent)
 		k.encode(e)
+		e.close(content)
 	}
 	e.b = appendString(e.b, resultStructured, view(a.result.Structured))
 	e.b = appendBool(e.b, resultIsError, a.result.IsError)
 	e.b = appendString(e.b, resultMeta, view(a.result.Meta))
+	e.close(result)
 }
 
 // encoder collects the encoded parts of an answer.
 type encoder struct {
 	b     []byte
 	parts [][]byte // the parts before b
+	done  int      // bytes in parts
 	share bool     // make each long string a separate part
 }
 
-// text writes a field. It can share the memory of strings, which are immutable, but
-// not that of bytes, which the handler may reuse.
-func (e *encoder) text(num protowire.Number, s string, bytes bool) {
-	if bytes || !e.share || len(s) <= maxCopied {
+func (e *encoder) size() int { return e.done + len(e.b) }
+
+// gap is where the length of a message is missing, before what is encoded of it.
+type gap struct{ part, at, size int }
+
+// open begins a message, whose length close fills in.
+func (e *encoder) open(num protowire.Number) gap {
+	e.b = protowire.AppendTag(e.b, num, protowire.BytesType)
+	return gap{len(e.parts), len(e.b), e.size()}
+}
+
+func (e *encoder) close(g gap) {
+	var room [binary.MaxVarintLen64]byte
+	length := protowire.AppendVarint(room[:0], uint64(e.size()-g.size)) //nolint:gosec // a length
+	if g.part == len(e.parts) {
+		e.b = slices.Insert(e.b, g.at, length...)
+		return
+	}
+	e.parts[g.part] = slices.Insert(e.parts[g.part], g.at, length...)
+	e.done += len(length)
+}
+
+// text writes a field. It can share the memory of a string, which is immutable.
+func (e *encoder) text(num protowire.Number, s string) {
+	if !e.share || len(s) <= maxCopied {
 		e.b = appendString(e.b, num, s)
 		return
 	}
 	e.b = appendPrefix(e.b, num, len(s))
 	e.parts = append(e.parts, e.b, unsafe.Slice(unsafe.StringData(s), len(s)))
+	e.done += len(e.b) + len(s)
 	e.b = nil
-}
-
-func resultSize(res *tool.Result) int {
-	n := stringSize(resultStructured, view(res.Structured)) + boolSize(resultIsError, res.IsError) +
-		stringSize(resultMeta, view(res.Meta))
-	for _, c := range res.Content {
-		k := newBlock(c)
-		n += messageSize(resultContent, k.contentSize())
-	}
-	return n
-}
-
-// cleanContent returns c with its strings made valid UTF-8.
-func cleanContent(c tool.Content) tool.Content {
-	switch c := c.(type) {
-	case tool.TextContent:
-		return tool.TextContent{Text: clean(c.Text), Extra: c.Extra}
-	case tool.ImageContent:
-		return tool.ImageContent{Data: c.Data, MIMEType: clean(c.MIMEType), Extra: c.Extra}
-	case tool.AudioContent:
-		return tool.AudioContent{Data: c.Data, MIMEType: clean(c.MIMEType), Extra: c.Extra}
-	case tool.ResourceContent:
-		return tool.ResourceContent{
-			URI: clean(c.URI), MIMEType: clean(c.MIMEType), Text: clean(c.Text), Blob: c.Blob, Extra: c.Extra,
-		}
-	case tool.ResourceLink:
-		return tool.ResourceLink{
-			URI: clean(c.URI), Name: clean(c.Name), Description: clean(c.Description), MIMEType: clean(c.MIMEType),
-			Extra: c.Extra,
-		}
-	}
-	return c
 }
 
 // block is a content block, split into its fields.
@@ -206,46 +184,28 @@ func newBlock(c tool.Content) block {
 	return block{}
 }
 
-// valid reports whether the block's strings are valid UTF-8.
-func (k *block) valid() bool {
-	for i, s := range k.fields {
-		if protowire.Number(i) != k.bytes && !utf8.ValidString(s) {
-			return false
-		}
-	}
-	return true
-}
-
-// size returns the size of the block's own message.
-func (k *block) size() int {
-	n := 0
-	for i, s := range k.fields {
-		n += stringSize(protowire.Number(i), s)
-	}
-	if k.body != 0 && k.fields[k.body] == "" {
-		n += messageSize(k.body, 0)
-	}
-	if k.retry > 0 {
-		n += protowire.SizeTag(errorRetry) + protowire.SizeVarint(uint64(k.retry))
+// length returns how many bytes encode appends, or somewhat more.
+func (k *block) length() int {
+	n := 50 + len(k.extra) // with the tags and lengths of block and content, and retry
+	for _, s := range k.fields {
+		n += len(s)
 	}
 	return n
-}
-
-// contentSize returns the size of the Content that holds the block.
-func (k *block) contentSize() int {
-	if k.kind == 0 {
-		return 0
-	}
-	return messageSize(k.kind, k.size()) + stringSize(contentExtra, k.extra)
 }
 
 func (k *block) encode(e *encoder) {
 	if k.kind == 0 {
 		return
 	}
-	e.b = appendPrefix(e.b, k.kind, k.size())
+	own := e.open(k.kind)
 	for i, s := range k.fields {
-		e.text(protowire.Number(i), s, protowire.Number(i) == k.bytes)
+		switch num := protowire.Number(i); {
+		case s == "":
+		case num == k.bytes: // which the handler may reuse
+			e.b = appendString(e.b, num, s)
+		default:
+			e.text(num, clean(s))
+		}
 	}
 	if k.body != 0 && k.fields[k.body] == "" {
 		e.b = appendPrefix(e.b, k.body, 0)
@@ -253,26 +213,16 @@ func (k *block) encode(e *encoder) {
 	if k.retry > 0 {
 		e.b = protowire.AppendVarint(protowire.AppendTag(e.b, errorRetry, protowire.VarintType), uint64(k.retry))
 	}
-	e.text(contentExtra, k.extra, false)
+	e.close(own)
+	e.text(contentExtra, k.extra)
 }
 
 // The functions below encode the parts of a message. As in all of proto3, a field that
 // is empty or false is omitted.
 
-func messageSize(num protowire.Number, n int) int {
-	return protowire.SizeTag(num) + protowire.SizeBytes(n)
-}
-
 func appendPrefix(b []byte, num protowire.Number, n int) []byte {
 	b = protowire.AppendTag(b, num, protowire.BytesType)
 	return protowire.AppendVarint(b, uint64(n))
-}
-
-func stringSize(num protowire.Number, s string) int {
-	if s == "" {
-		return 0
-	}
-	return messageSize(num, len(s))
 }
 
 func appendString(b []byte, num protowire.Number, s string) []byte {
@@ -280,13 +230,6 @@ func appendString(b []byte, num protowire.Number, s string) []byte {
 		return b
 	}
 	return append(appendPrefix(b, num, len(s)), s...)
-}
-
-func boolSize(num protowire.Number, v bool) int {
-	if !v {
-		return 0
-	}
-	return protowire.SizeTag(num) + 1
 }
 
 func appendBool(b []byte, num protowire.Number, v bool) []byte {

@@ -56,7 +56,7 @@ func newFailure(err error) block {
 		message = strings.TrimSuffix(message, " ("+advice+")")
 	}
 	return block{kind: responseError, retry: max(toMilliseconds(e.RetryAfter), 0), fields: [5]string{
-		errorCode: clean(string(e.Code)), errorMessage: clean(message), errorHint: clean(e.Hint),
+		errorCode: string(e.Code), errorMessage: message, errorHint: e.Hint,
 	}}
 }
 

@@ -74,12 +74,13 @@ func (o *outbox) grant(number uint32, bytes int) {
 	o.control(kindWindow, number, window)
 }
 
-// message queues a message of up to maxCopied bytes, which encode appends.
-func (o *outbox) message(k kind, number uint32, size int, encode func([]byte) []byte) {
+// message queues a message of at most maxFrame bytes, which encode appends: better no more than maxCopied.
+func (o *outbox) message(k kind, number uint32, encode func([]byte) []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.small = appendHeader(o.small, frame{size: size, kind: k, number: number})
-	o.small = encode(o.small)
+	begin := len(o.small)
+	o.small = encode(appendHeader(o.small, frame{kind: k, number: number}))
+	binary.LittleEndian.PutUint32(o.small[begin:], uint32(len(o.small)-begin-headerSize)) //nolint:gosec // a length
 }
 
 // large queues a message of any size. The caller must not modify the pieces afterwards.

@@ -73,7 +73,7 @@ func (r *recorder) frames(t *testing.T) (out []string, payloads map[uint32][]byt
 func (o *outbox) put(number uint32, size int) {
 	b := bytes.Repeat([]byte{byte(number)}, size)
 	if size <= maxCopied {
-		o.message(kindCall, number, size, func(to []byte) []byte { return append(to, b...) })
+		o.message(kindCall, number, func(to []byte) []byte { return append(to, b...) })
 		return
 	}
 	o.large(kindCall, number, size, b)

@@ -41,7 +41,7 @@ func BenchmarkRequest(b *testing.B) {
 		b.ReportAllocs()
 		buf := make([]byte, 0, len(wire))
 		for b.Loop() {
-			_ = requestSize(&r)
+			_ = r.length()
 			buf = appendRequest(buf[:0], &r)
 		}
 	})
@@ -88,7 +88,7 @@ func BenchmarkResponse(b *testing.B) {
 		b.Run(size.name+"/size", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				_ = responseSize(&res, nil)
+				_ = responseLength(&res, nil)
 			}
 		})
 		b.Run(size.name+"/parse", func(b *testing.B) {

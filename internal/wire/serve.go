@@ -68,6 +68,7 @@ type service struct {
 	runs     map[uint32]*run   // calls that run outside the reader, by number
 	slow     map[string]bool   // tools that were slow the last time
 	names    map[string]string // see intern
+	recent   [8]string         // of names, by their length
 }
 
 // run is one call that is being answered, and the context of its handler.
@@ -186,7 +187,12 @@ const maxNames = 4096
 // intern returns the string for a tool's name or a session's ID, without an allocation
 // if the name has occurred before.
 func (v *service) intern(b []byte) string {
+	last := &v.recent[len(b)%len(v.recent)]
+	if *last == string(b) {
+		return *last
+	}
 	if s, ok := v.names[string(b)]; ok {
+		*last = s
 		return s
 	}
 	if len(v.names) == maxNames {
@@ -261,10 +267,6 @@ func (v *service) answer(call *run, res tool.Result, err error) {
 		call.asking.Cancel(nil)
 	}
 	out := newAnswer(&res, err)
-	if out.size() > MaxMessage {
-		out = newAnswer(nil, tool.Errorf(tool.CodeResourceExhausted, "the result is larger than %d MiB", MaxMessage>>20).
-			Try("ask for less at once"))
-	}
 	v.respond(call.number, &out)
 	if call.canceled.Load() { // since the check above
 		if found, _ := v.out.drop(call.number); found {
@@ -273,13 +275,19 @@ func (v *service) answer(call *run, res tool.Result, err error) {
 	}
 }
 
-// respond queues an answer.
+// respond queues an answer, or an error in place of one that is too large.
 func (v *service) respond(number uint32, out *answer) {
-	if size := out.size(); size <= maxCopied {
-		v.out.message(kindResult, number, size, out.appendTo)
-	} else {
-		v.out.large(kindResult, number, size, out.parts()...)
+	if out.length() <= maxCopied {
+		v.out.message(kindResult, number, out.appendTo)
+		return
 	}
+	parts, size := out.parts()
+	if size > MaxMessage {
+		*out = newAnswer(nil, tool.Errorf(tool.CodeResourceExhausted, "the result is larger than %d MiB", MaxMessage>>20).
+			Try("ask for less at once"))
+		parts, size = out.parts()
+	}
+	v.out.large(kindResult, number, size, parts...)
 }
 
 // flush writes what is queued. It ignores errors: reading from a broken carrier soon

@@ -175,18 +175,22 @@ func (s *Stream) Execute(ctx context.Context, call tool.Call) (tool.Result, erro
 	k := pendings.Get().(*pending) //nolint:forcetypeassert // nothing else is in there
 	req.progress, req.deltas, req.trace = report != nil, text != nil, tool.TraceFrom(caller)
 	*k = pending{
-		done: k.done, id: call.ID, deadline: at, size: headerSize + requestSize(&req), questions: asked, caller: caller,
+		done: k.done, id: call.ID, deadline: at, size: headerSize + req.length(), questions: asked, caller: caller,
 		deltas: text,
 	}
 	if report != nil {
 		k.progress = make(chan tool.Progress, progressQueue)
+	}
+	var long []byte // the request, if it is not to be copied
+	if k.size > maxCopied {
+		long = appendRequest(make([]byte, 0, req.length()), &req)
 	}
 	switch {
 	case ctx.Err() != nil:
 		err := gaveUp(ctx, call.Name, deadline.Cause(ctx))
 		err.Unsent = true
 		return tool.Result{}, err
-	case k.size-headerSize > MaxMessage:
+	case len(long) > MaxMessage:
 		return tool.Result{}, tool.Errorf(tool.CodeResourceExhausted, "the call of %s is too large to be sent", call.Name).
 			At(callstage.Execute).NeverSent().Try(fmt.Sprintf("one message holds at most %d MiB", MaxMessage>>20))
 	}
@@ -198,11 +202,10 @@ func (s *Stream) Execute(ctx context.Context, call tool.Call) (tool.Result, erro
 	if s.idling.Load() {
 		s.interrupt()
 	}
-	encode := func(b []byte) []byte { return appendRequest(b, &req) }
-	if size := k.size - headerSize; size <= maxCopied {
-		s.out.message(kindCall, number, size, encode)
+	if long == nil {
+		s.out.message(kindCall, number, func(b []byte) []byte { return appendRequest(b, &req) })
 	} else {
-		s.out.large(kindCall, number, size, encode(make([]byte, 0, size)))
+		s.out.large(kindCall, number, len(long), long)
 	}
 	if k.finished.Load() { // the deadline passed before the request was queued
 		s.cancelRemote(number)
