@@ -69,7 +69,7 @@ var floors = map[string][][]string{
 	},
 	"cmd/toolhost": {
 		{
-			"internal/exit", "internal/paths", "internal/crowd", "internal/approval", "internal/token", "internal/mcpstdio",
+			"internal/collect", "internal/exit", "internal/paths", "internal/crowd", "internal/approval", "internal/token", "internal/mcpstdio",
 			"internal/pack", "internal/scaffold", "internal/verify",
 		},
 		{"internal/output", "internal/toggle", "internal/control"},

@@ -11,10 +11,10 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"slices"
 	"syscall"
 
+	_ "github.com/toolhost/toolhost/cmd/toolhost/internal/collect" // before others allocate
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host/plugin"
@@ -28,11 +28,6 @@ func main() {
 
 // prepare does what is done once in a process.
 func prepare() {
-	if os.Getenv("GOGC") == "" {
-		// Most commands end before a collection would free anything: the first one, at
-		// 4 MiB, took a tenth of the time of toolhost tools.
-		debug.SetGCPercent(400)
-	}
 	remedy.Say(remedies)
 	quietGRPC()
 	_ = plugin.Conceal() // toolhost doctor shows whether it works here

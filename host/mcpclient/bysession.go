@@ -3,10 +3,10 @@ package mcpclient
 import (
 	"bytes"
 	"encoding/json"
-	"regexp"
 	"strings"
 
 	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -17,7 +17,7 @@ import (
 const bySession = " (its questions need a session)"
 
 // sessionRefusal is how the SDKs of Go word that refusal, go-sdk and mcp-go.
-var sessionRefusal = regexp.MustCompile(
+var sessionRefusal = lazy.Regexp(
 	`(cannot be sent while serving a request on|server-initiated requests are not supported in) protocol version`)
 
 // needsSession returns an error if a call failed, by its result or else by err, because the server needs a session: it
@@ -29,7 +29,7 @@ func (l *link) needsSession(result json.RawMessage, err error) error {
 		said = err.Error()
 	}
 	mixed := l.begun != nil // a session that the server may take to be of the newest revision, which it was asked for as well
-	if l.u.config.Version != "" || !l.stateless() && !mixed || !sessionRefusal.MatchString(said) {
+	if l.u.config.Version != "" || !l.stateless() && !mixed || !sessionRefusal().MatchString(said) {
 		return nil
 	}
 	for method, kind := range asksFor {

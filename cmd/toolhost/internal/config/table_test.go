@@ -83,7 +83,7 @@ func (c *coder) setting(s *setting.Setting) string {
 	if !ok {
 		name = fmt.Sprintf("setting%d", len(c.names)+1)
 		c.names[value] = name
-		fmt.Fprintf(c, "%s = setting.Setting{%s}\n", name, value)
+		fmt.Fprintf(&c.Buffer, "%s = setting.Setting{%s}\n", name, value)
 	}
 	return name
 }
