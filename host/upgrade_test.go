@@ -2,12 +2,14 @@ package host_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -176,6 +178,42 @@ func TestSyncSettings(t *testing.T) {
 	}
 	if err := set(func(*plugin.Settings) {}); err != nil || version(t, h) != "1" {
 		t.Errorf("enabled again: %v", err)
+	}
+}
+
+// A spare is of the plugin as it is now: none is left of an older file or of one that is switched off.
+func TestSpareIsOfTheNewestFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	plugintest.Deploy(t, dir, "versioned", "1")
+	h := newHost(t, host.WithDefaults(func(all *plugin.Settings) { all.Spare = 1 }))
+	require.Must(h.Load(t.Context(), dir))(t)
+	spare := func() (pid int) {
+		require.Eventually(t, "a spare is warm", func() bool { pid = pluginOf(h, "versioned").Spare; return pid != 0 })
+		return pid
+	}
+	ended := func(pid int) {
+		require.Eventually(t, "the spare has ended", func() bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) })
+	}
+	old := spare()
+	plugintest.Deploy(t, dir, "versioned", "2")
+	require.NoError(t, h.Sync(t.Context(), dir))
+	ended(old)
+	next, serves := spare(), pluginOf(h, "versioned").PID
+	if got := version(t, h); got != "2" {
+		t.Errorf("after the upgrade, %s serves", got)
+	}
+	require.NoError(t, syscall.Kill(serves, syscall.SIGKILL))
+	require.Eventually(t, "the spare serves", func() bool { return pluginOf(h, "versioned").PID == next })
+	if got := version(t, h); got != "2" {
+		t.Errorf("after the crash, %s serves", got)
+	}
+	last := spare()
+	require.NoError(t, h.Reconfigure(host.WithPluginSettings(func(_ string, s *plugin.Settings) { s.Enabled = false })))
+	require.NoError(t, h.Sync(t.Context(), dir))
+	ended(last)
+	if s := pluginOf(h, "versioned"); s.State != plugin.Disabled || s.Spare != 0 {
+		t.Errorf("switched off: %+v", s)
 	}
 }
 

@@ -167,6 +167,7 @@ func (p shownPlugin) fields() []output.Field {
 		{Name: "last fault", Value: lastFault},
 		{Name: "output", Value: p.Output},
 		{Name: "pid", Value: output.NumberOrDash(p.PID)},
+		{Name: "spare", Value: spare(p.Status)},
 		{Name: "carrier", Value: output.OrDash(string(p.Carrier))},
 		{Name: "version", Value: output.OrDash(p.Version)},
 		{Name: "sdk", Value: output.OrDash(p.SDK)},
@@ -225,6 +226,14 @@ func (p shownPlugin) won() string {
 		out = append(out, fmt.Sprintf("plugin %s wants %d of its names too", from, of[from]))
 	}
 	return strings.Join(out, "; ")
+}
+
+// spare says which process is kept warm; empty: none is.
+func spare(s plugin.Status) string {
+	if s.Spare == 0 {
+		return ""
+	}
+	return fmt.Sprintf("process %d is warm", s.Spare)
 }
 
 // startTime returns how long the latest start took.

@@ -53,8 +53,11 @@ type Settings struct {
 	//
 	// It may be ended up to a quarter of it later.
 	IdleTimeout time.Duration `json:"idle_time" minimum:"1s" maximum:"8760h" words:"never=0" default:"never" example:"1h"`
-	// StartTimeout bounds a start, from fork to description, 100ms to 10m. An MCP server has a minute by default,
-	// because npx and uvx may have to download first.
+	// Spare is how many processes are kept warm next to the one that serves, 0 or 1, each with limits of its own. It
+	// takes over after a crash, and ends with the plugin.
+	Spare int `json:"spare" minimum:"0" maximum:"1" default:"0" example:"1"`
+	// StartTimeout bounds a start, from fork to description, 100ms to 10m. An MCP server has a minute, as npx and
+	// uvx may have to download first.
 	//
 	// 0 means the default, 10s.
 	StartTimeout time.Duration `json:"start_timeout" minimum:"100ms" maximum:"10m" default:"10s" example:"20s"`

@@ -36,7 +36,8 @@ type Status struct {
 	State   State  `json:"state"`
 	Reason  string `json:"reason,omitempty"` // why it is refused or degraded, or how the last run ended
 	PID     int    `json:"pid,omitempty"`
-	Version string `json:"version,omitempty"` // the plugin's own
+	Spare   int    `json:"spare_pid,omitempty"` // of the process that is kept warm; 0: there is none
+	Version string `json:"version,omitempty"`   // the plugin's own
 	SDK     string `json:"sdk,omitempty"`
 	// KeepsSessions says that it keeps state for each session.
 	KeepsSessions bool `json:"keeps_sessions,omitempty"`

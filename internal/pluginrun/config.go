@@ -33,9 +33,9 @@ type Config struct {
 	// Protected returns the paths that the plugin's tools must not change, when it is
 	// configured; nil: there are none.
 	Protected func() []string
-	// Admit decides before each start whether the file may run as it is now. Default: it
-	// may. An error does not count as a failure of the plugin.
-	Admit func() error
+	// Admit decides before each start whether the file may run as it is now, and again when a spare,
+	// which is not called yet, is to serve. An error does not count as a failure of the plugin. Default: it may.
+	Admit func(spare bool) error
 	// MayWrite refuses, before each start, a directory that the sandbox would let the process write. An
 	// error does not count as a failure of the plugin. Default: nil, none is refused.
 	MayWrite func(dir string) error
@@ -89,6 +89,7 @@ type Config struct {
 	healthPause time.Duration       // 0: healthPause
 	needs       *tool.Needs         // that the plugin declared last; nil: they are not known
 	unasked     bool                // it has never said what it needs
+	spare       bool                // it is started as a spare
 	modules     []string            // in which it then said that its tools are; see [wire.Description]
 	sdk         string              // of what it said of itself last; empty: that is not known
 	renew       func(*instance)     // ends a run when its calls have ended

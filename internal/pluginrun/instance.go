@@ -31,7 +31,9 @@ type instance struct {
 	fault     *atomic.Pointer[plugin.Fault] // of the plugin
 	published chan struct{}                 // closed when the host knows what this run described
 
-	end *runEnd // nil: it runs; guarded by the supervisor's lock
+	end    *runEnd // nil: it runs; guarded by the supervisor's lock, as is spare
+	spare  bool    // it is kept warm
+	origin origin  // of a spare
 }
 
 // runEnd is how and when a run ended.

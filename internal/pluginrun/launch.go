@@ -36,7 +36,7 @@ func launch(
 	fault *atomic.Pointer[plugin.Fault], onChanged func(*instance),
 ) (*instance, error) {
 	if cfg.Admit != nil {
-		if err := cfg.Admit(); err != nil {
+		if err := cfg.Admit(cfg.spare); err != nil {
 			return nil, notPinned(err)
 		}
 	}

@@ -21,6 +21,7 @@ type Plugin struct {
 	cfg       Config
 
 	command func(Config) *command // that a run starts; nil: there is no program
+	prepare func(context.Context, Config, *instance) error
 
 	runs     supervisor
 	said     published
@@ -47,7 +48,7 @@ func New(c plugin.Candidate, cfg Config) *Plugin {
 func newPlugin(c plugin.Candidate, cfg Config, prepare func(context.Context, Config, *instance) error) *Plugin {
 	cfg = cfg.withDefaults()
 	cfg.denials = newDenials(c.Name, cfg.Logger, cfg.Journal)
-	p := &Plugin{candidate: c}
+	p := &Plugin{candidate: c, prepare: prepare}
 	cfg.survived, cfg.renew = p.runs.outlast, p.runs.renew
 	p.cfg = cfg
 	p.notifier = notifier{
@@ -58,6 +59,11 @@ func newPlugin(c plugin.Candidate, cfg Config, prepare func(context.Context, Con
 	p.runs.life, p.runs.endLife = context.WithCancel(context.Background())
 	p.runs.launch = func(ctx context.Context) (*instance, error) {
 		return launch(ctx, p.declared(), prepare, &p.fault, p.notifier.onChanged)
+	}
+	p.runs.spares.launch, p.runs.spares.stands = p.launchSpare, p.stands
+	p.runs.spares.backoff.policy = p.runs.backoff.policy
+	if p.runs.backoff.policy.Free < 0 { // no caller waits for a spare
+		p.runs.spares.backoff.policy = restartPolicy(plugin.RestartPolicy{})
 	}
 	p.runs.publish = func(run *instance) bool { return p.said.store(run.about) }
 	p.runs.notify = p.notifier.notify

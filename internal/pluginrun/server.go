@@ -73,6 +73,7 @@ func NewServer(s plugin.Server, cfg Config) *Plugin {
 	if command := commandOf(s); s.Path == "" && command != nil {
 		c.Path = command.Path
 	}
+	cfg.Spare = 0 // a server may be one of its kind
 	p := newPlugin(c, cfg, prepareServer(s))
 	if commandOf(s) != nil {
 		p.command = func(cfg Config) *command { return &newServerProcess(s, cfg).cmd }

@@ -39,14 +39,16 @@ type supervisor struct {
 	starts   int
 	crashes  int
 	backoff  backoff
+	spares   spares
 	reported plugin.State // the last state that OnState was called with; empty: none
 }
 
 // attempt is one start that several callers may wait for.
 type attempt struct {
-	done chan struct{}
-	run  *instance
-	err  error
+	done   chan struct{}
+	run    *instance
+	err    error
+	cancel context.CancelFunc // of a spare
 }
 
 // ready returns a run that takes calls: the current one, or a new one.
@@ -111,29 +113,40 @@ func (s *supervisor) join() (*attempt, time.Duration, error) {
 		if pause > 0 || err != nil {
 			return nil, pause, err
 		}
-		a := &attempt{done: make(chan struct{})}
-		s.starting = a
-		s.starts++
-		s.workers.Go(func() { s.start(a) })
+		s.begin()
 	}
 	return s.starting, 0, nil
 }
 
-// start starts a run. From then on the goroutine that owns its process sees to its end.
-func (s *supervisor) start(a *attempt) {
-	a.run, a.err = s.launch(s.life)
-	if run := a.run; run != nil {
-		run.health.changed = s.report
-		s.workers.Add(1)
-		stop := context.AfterFunc(s.life, run.proc.kill)
-		run.proc.onEnd(func() { s.recordEnd(run) }, func() {
-			defer s.workers.Done()
-			s.tellEnd(run)
-			stop()
-			run.idle.stop()
-			run.release()
-			s.cfg.Logger.Debug("plugin ended", "plugin", s.name, "status", run.proc.exit)
-		})
+// begin begins a start. The lock is held.
+func (s *supervisor) begin() {
+	a, spare := &attempt{done: make(chan struct{})}, s.spares.now
+	s.starting, s.spares.now = a, nil
+	s.starts++
+	s.workers.Go(func() { s.start(a, spare) })
+}
+
+// adopt sees to the end of a run, in the goroutine that owns its process.
+func (s *supervisor) adopt(run *instance) {
+	run.health.changed = s.report
+	s.workers.Add(1)
+	stop := context.AfterFunc(s.life, run.proc.kill)
+	run.proc.onEnd(func() { s.recordEnd(run) }, func() {
+		defer s.workers.Done()
+		s.tellEnd(run)
+		stop()
+		run.idle.stop()
+		run.release()
+		s.cfg.Logger.Debug("plugin ended", "plugin", s.name, "status", run.proc.exit)
+	})
+}
+
+// start starts a run, or takes the spare.
+func (s *supervisor) start(a, spare *attempt) {
+	if a.run = s.takeSpare(spare); a.run == nil {
+		if a.run, a.err = s.launch(s.life); a.run != nil {
+			s.adopt(a.run)
+		}
 	}
 	changed, then := s.recordStart(a.run, a.err)
 	close(a.done)
@@ -180,6 +193,7 @@ func (s *supervisor) recordStart(run *instance, err error) (changed bool, then c
 	s.newest = run
 	if run.end == nil {
 		s.current.Store(run)
+		s.fillSpare()
 	}
 	if s.refused != nil {
 		s.retire(run)
@@ -194,7 +208,13 @@ func (s *supervisor) recordEnd(run *instance) {
 	defer s.mu.Unlock()
 	defer s.reportLocked()
 	run.end = &runEnd{at: run.proc.exitTime, reason: run.proc.ending()}
-	s.current.CompareAndSwap(run, nil)
+	if run.spare {
+		if a := s.spares.now; a != nil && a.run == run {
+			s.loseSpare(run.end.at, run.end.at.Sub(run.since), "ended: "+run.end.reason)
+		}
+		return
+	}
+	served := s.current.CompareAndSwap(run, nil)
 	well, why := time.Duration(0), ""
 	if run.answered.Load() {
 		well = run.end.at.Sub(run.since)
@@ -207,6 +227,16 @@ func (s *supervisor) recordEnd(run *instance) {
 		s.crashes++
 		run.end.crashed, run.end.then = true, s.backoff.consequence(run.end.at)
 	}
+	if !served || s.spares.now == nil {
+		return
+	}
+	if run.end.crashed && run.answered.Load() { // else it waits for a call: what crashes without one would go on for ever
+		if pause, err := s.backoff.mayStart(run.end.at, s.name); pause == 0 && err == nil {
+			s.begin()
+			return
+		}
+	}
+	s.dropSpare()
 }
 
 // background runs f in a goroutine that close waits for, unless the plugin is closed.
@@ -266,6 +296,7 @@ func (s *supervisor) detach(run *instance) bool {
 		return false
 	}
 	run.calls.Refuse()
+	s.dropSpare()
 	return true
 }
 
@@ -334,6 +365,7 @@ func (s *supervisor) restart(ctx context.Context, forget func()) error {
 	}
 	s.refused, s.startErr = nil, nil
 	s.backoff.reset()
+	s.spares.backoff.reset()
 	run := s.current.Load()
 	detached := s.detach(run)
 	s.reportLocked()
@@ -351,14 +383,22 @@ func (s *supervisor) close(ctx, drain context.Context) (first bool) {
 	s.mu.Lock()
 	first = !s.closed
 	s.closed = true
+	spare := s.spares.now
+	s.spares.now = nil
+	if s.spares.timer != nil {
+		s.spares.timer.Stop()
+	}
 	run := s.current.Load()
 	detached := s.detach(run)
 	s.reportLocked()
 	s.mu.Unlock()
+	var ended sync.WaitGroup
+	ended.Go(func() { spare.discard(ctx) })
 	if detached {
 		run.calls.Wait(drain)
 		run.stop(ctx)
 	}
+	ended.Wait()
 	if first {
 		s.endLife() // and with it a start under way
 	}
@@ -405,7 +445,7 @@ func (s *supervisor) addTo(out *plugin.Status) {
 
 // addToLocked is addTo. The lock is held.
 func (s *supervisor) addToLocked(out *plugin.Status) {
-	out.Starts, out.Crashes = s.starts, s.crashes
+	out.Starts, out.Crashes, out.Spare = s.starts, s.crashes, s.spare()
 	if s.newest != nil {
 		s.newest.addTo(out, s.cfg.IdleTimeout)
 	}

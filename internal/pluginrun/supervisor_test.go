@@ -180,3 +180,40 @@ func TestEndBeforeItsStartIsRecorded(t *testing.T) {
 		}
 	})
 }
+
+// Spares that end at once are made as starts are paced, whatever the policy, and the run that serves goes
+// on.
+func TestSparesArePaced(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := crasher(t, plugin.ExitError{Code: 1}, plugin.RestartPolicy{Free: -1})
+		ends, made := s.launch, 0
+		s.cfg.Spare = 1
+		s.spares.backoff.policy = restartPolicy(plugin.RestartPolicy{})
+		s.spares.launch = func(ctx context.Context) (*instance, error) {
+			made++
+			run, err := ends(ctx)
+			run.spare = true
+			return run, err
+		}
+		s.launch = func(context.Context) (*instance, error) {
+			run := &instance{proc: talker(io.Discard), since: time.Now(), published: make(chan struct{})}
+			run.link = &protocolLink{run: run, proc: run.proc}
+			return run, nil
+		}
+		serves, err := s.ready(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		s.mu.Lock()
+		if made < restartPolicy(plugin.RestartPolicy{}).Quarantine || made > 30 || !s.isCurrent(serves) || s.crashes != 0 || s.starts != 1 {
+			t.Errorf("%d spares in an hour, %d crashes, %d starts", made, s.crashes, s.starts)
+		}
+		s.closed = true
+		s.mu.Unlock()
+		s.endLife()
+		serves.proc.finish(&plugin.ExitError{}, time.Now())
+	})
+}

@@ -84,9 +84,11 @@ func (r *Roster) releaseOthers(steps []step) {
 }
 
 // mayStart is asked before each start of the plugin: inside the workspace, a file runs
-// only as it was when the operator let it run.
-func (s *source) mayStart() error {
-	s.bind()
+// only as it was when the operator let it run. What bounds a spare counts when it is called.
+func (s *source) mayStart(spare bool) error {
+	if !spare {
+		s.bind()
+	}
 	if copied, _ := s.keptCopy(); copied != "" {
 		return nil // of what the operator let run
 	}

@@ -53,7 +53,7 @@ type Server struct {
 	// bounds of size.
 	Arguments ArgumentCheck `json:"arguments" enum:"checked,unchecked" default:"checked" example:"unchecked"`
 
-	plugin.Settings `without:"arguments,config,carrier,previews,ask_timeout"` // which are of plugins alone
+	plugin.Settings `without:"arguments,config,carrier,previews,ask_timeout,spare"` // which are of plugins alone
 
 	// Base is what relative paths are relative to, absolute. Default: empty, the workspace.
 	Base string `json:"-"`
