@@ -16,22 +16,32 @@ import (
 func crowd(b testing.TB, n int) (*host.Host, *host.Session) {
 	b.Helper()
 	h := require.Must(host.New(host.WithRoot(b.TempDir()), host.WithAudit(audit.Discard)))(b)
-	tools := make([]tool.Tool, n)
-	for i := range tools {
-		tools[i] = tool.Tool{
-			Definition: tool.Definition{
-				Name: fmt.Sprintf("group%d.tool%d", i%100, i), Description: "Does nothing.", Safety: tool.Safe, Permission: "fs:read",
-				Categories: []string{fmt.Sprintf("c%d", i%10)}, MaxRetries: 2, Idempotent: true,
-				RateLimit:   &tool.RateLimit{Calls: 100_000_000, Period: tool.Duration(time.Second)},
-				InputSchema: tool.Schema(`{"type":"object","properties":{"path":{"type":"string","pattern":"^[^/].*$"},"limit":{"type":"integer","minimum":1},"all":{"type":"boolean"}},"required":["path"],"additionalProperties":false}`),
-			},
-			Handler: func(context.Context, tool.Call) (tool.Result, error) { return tool.Result{}, nil },
-		}
-	}
-	set := require.Must(tool.NewSet(tools...))(b)
-	require.Must(h.Attach(b.Context(), "crowd", set))(b)
+	attach(b, h, 0, n)
 	b.Cleanup(func() { _ = h.Close(context.Background()) })
 	return h, h.Session(host.WithGrants("fs:read"))
+}
+
+// attach adds the tools of some numbers.
+func attach(b testing.TB, h *host.Host, from, to int) {
+	b.Helper()
+	var tools []tool.Tool
+	for i := from; i < to; i++ {
+		tools = append(tools, member(i))
+	}
+	set := require.Must(tool.NewSet(tools...))(b)
+	require.Must(h.Attach(b.Context(), fmt.Sprintf("crowd%d", from), set))(b)
+}
+
+func member(i int) tool.Tool {
+	return tool.Tool{
+		Definition: tool.Definition{
+			Name: fmt.Sprintf("group%d.tool%d", i%100, i), Description: "Does nothing.", Safety: tool.Safe, Permission: "fs:read",
+			Categories: []string{fmt.Sprintf("c%d", i%10)}, MaxRetries: 2, Idempotent: true,
+			RateLimit:   &tool.RateLimit{Calls: 100_000_000, Period: tool.Duration(time.Second)},
+			InputSchema: tool.Schema(`{"type":"object","properties":{"path":{"type":"string","pattern":"^[^/].*$"},"limit":{"type":"integer","minimum":1},"all":{"type":"boolean"}},"required":["path"],"additionalProperties":false}`),
+		},
+		Handler: func(context.Context, tool.Call) (tool.Result, error) { return tool.Result{}, nil },
+	}
 }
 
 // The host's own part of a call: the whole way, to a tool that does nothing.
@@ -88,6 +98,33 @@ func BenchmarkFilter(b *testing.B) {
 	for b.Loop() {
 		if n := len(h.Tools(host.Filter{MaxSafety: tool.Safe, Categories: []string{"c3"}, Search: "tool4243"})); n != 1 {
 			b.Fatal(n)
+		}
+	}
+}
+
+// Ten thousand tools of a program that registers them one by one.
+func BenchmarkRegister(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		h := require.Must(host.New(host.WithRoot(b.TempDir()), host.WithAudit(audit.Discard)))(b)
+		for i := range 10_000 {
+			require.NoError(b, h.Register(member(i)))
+		}
+		require.NoError(b, h.Close(context.Background()))
+	}
+}
+
+// One changed of 100,000 tools, and then their list.
+func BenchmarkReplace(b *testing.B) {
+	h, _ := crowd(b, 10_000)
+	for i := range 9 {
+		attach(b, h, (i+1)*10_000, (i+2)*10_000)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		require.NoError(b, h.Replace(member(4242)))
+		if h.Len() != 100_000 {
+			b.Fatal(h.Len())
 		}
 	}
 }

@@ -187,7 +187,7 @@ func (h *Host) unknown(name string) error {
 		return unknownError(name, "the operator has disabled it")
 	}
 	e := unknownError(name, "")
-	listed := h.registry.read().listed
+	listed := h.registry.read().listed()
 	names, aliases := make([]string, len(listed)), make([]string, len(listed))
 	for i, t := range listed {
 		names[i], aliases[i] = t.def.Name, t.alias

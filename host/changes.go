@@ -89,12 +89,12 @@ func (r *registry) close() {
 	r.subscribers = nil
 }
 
-// announce tells the hooks and the subscribers that the tools have changed. The lock is held.
-func (r *registry) announce(before, after *snapshot) {
+// announce tells the hooks and the subscribers that tools of some names have changed. The lock is held.
+func (r *registry) announce(before, after *snapshot, names []string) {
 	if len(r.subscribers) == 0 && r.events == nil {
 		return
 	}
-	added, removed, changed := difference(before, after)
+	added, removed, changed := difference(before, after, names)
 	if len(added)+len(removed)+len(changed) == 0 {
 		return
 	}
@@ -107,21 +107,18 @@ func (r *registry) announce(before, after *snapshot) {
 	}
 }
 
-// difference returns the names of the tools that are listed in one of two snapshots only, and
-// of those that are defined otherwise, all sorted.
-func difference(before, after *snapshot) (added, removed, changed []string) {
-	b, a := before.listed, after.listed
-	for len(b)+len(a) > 0 {
-		switch {
-		case len(b) == 0 || len(a) > 0 && a[0].def.Name < b[0].def.Name:
-			added, a = append(added, a[0].def.Name), a[1:]
-		case len(a) == 0 || b[0].def.Name < a[0].def.Name:
-			removed, b = append(removed, b[0].def.Name), b[1:]
-		default:
-			if !a[0].definedAs(b[0]) {
-				changed = append(changed, a[0].def.Name)
-			}
-			b, a = b[1:], a[1:]
+// difference returns which of the names are those of tools that are listed in one of two snapshots
+// only, and of those that are defined otherwise, all sorted.
+func difference(before, after *snapshot, names []string) (added, removed, changed []string) {
+	for _, name := range distinct(names) {
+		switch was, is := before.listedAs(name), after.listedAs(name); {
+		case was == nil && is == nil:
+		case was == nil:
+			added = append(added, name)
+		case is == nil:
+			removed = append(removed, name)
+		case !is.definedAs(was):
+			changed = append(changed, name)
 		}
 	}
 	return added, removed, changed

@@ -249,32 +249,34 @@ func (c *compiler) check(from *origin, d *tool.Definition) (*entry, error) {
 	return e, nil
 }
 
-// admit compiles an entry that is not published yet, so that one which does not compile is refused.
+// admit compiles the schemas of an entry that is not published yet, so that one which does not compile is refused.
+// They are not kept: most tools are never called, and the first call compiles them again in 20 µs.
 func (c *compiler) admit(e *entry, budget *schema.Budget) error {
-	made, err := c.compile(e, budget)
-	if err != nil {
-		return err
-	}
-	form := func() (*compiled, error) { return made, err }
-	e.form.Store(&form)
-	c.recent.add(e)
-	return nil
+	_, err := c.schemas(e, budget)
+	return err
 }
 
-// compile compiles the schemas of an entry, and builds its chain.
-func (c *compiler) compile(e *entry, budget *schema.Budget) (*compiled, error) {
-	bad := func(format string, args ...any) error { return badTool(e.owner, e.source.Name, format, args...) }
-	made := &compiled{entry: e}
-	var err error
+// schemas compiles the schemas of an entry, and logs what is not checked of them.
+func (c *compiler) schemas(e *entry, budget *schema.Budget) (made *compiled, err error) {
+	made = &compiled{entry: e}
 	if made.input, made.output, err = checked.Compile(e.def, budget); err != nil {
-		return nil, bad("%w", err)
-	}
-	text, err := json.Marshal(e.def)
-	if err != nil {
-		return nil, bad("its schemas are not JSON: %w", err)
+		return nil, badTool(e.owner, e.source.Name, "%w", err)
 	}
 	for _, w := range made.warnings() {
 		c.logger.Info("a tool's schema is not checked in full", "tool", e.def.Name, "plugin", e.owner, "warning", w)
+	}
+	return made, nil
+}
+
+// compile makes what calls of an entry need.
+func (c *compiler) compile(e *entry) (*compiled, error) {
+	made, err := c.schemas(e, nil)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(e.def)
+	if err != nil {
+		return nil, badTool(e.owner, e.source.Name, "its schemas are not JSON: %w", err)
 	}
 	if made.digest = audit.Digest(text); e.settings.Unchecked && !e.isOwn() {
 		made.input = anyArguments()

@@ -166,7 +166,7 @@ func (d *discovery) tools(s *Session, f Filter) []Tool {
 // that runs programs counts as dangerous, as in the hints that clients are given of it.
 func (s *Session) worst() tool.Safety {
 	worst := tool.Safe
-	for _, e := range s.host.registry.read().listed {
+	for _, e := range s.host.registry.read().listed() {
 		level := e.def.Safety.Effective()
 		if level == tool.Cautious && e.def.Permission == tool.Exec {
 			level = tool.Dangerous
@@ -250,13 +250,14 @@ func (h *Host) searchTools(ctx context.Context, call tool.Call) (tool.Result, er
 		Note  string  `json:"note,omitempty"`
 	}{Tools: []found{}}
 	if now.index != nil {
+		listed := now.listed()
 		chosen := now.index().Find(in.Query, int(in.Limit), func(i int) bool {
-			d := now.listed[i].def
-			return !now.listed[i].isOwn() && (by == nil || by.session.Sees(d) && (d.Permission == "" || t.Caller.Holds(d.Permission)))
+			d := listed[i].def
+			return !listed[i].isOwn() && (by == nil || by.session.Sees(d) && (d.Permission == "" || t.Caller.Holds(d.Permission)))
 		})
 		size := 0
 		for n, i := range chosen {
-			d := now.listed[i].definition()
+			d := listed[i].definition()
 			if size += len(d.Description) + len(d.InputSchema); size > maxFoundBytes && n > 0 {
 				out.Note = fmt.Sprintf("%d more tools were found, and left out for their size; search for less", len(chosen)-n)
 				break

@@ -132,7 +132,7 @@ func (e *entry) compiled() (*compiled, error) {
 	if form := e.form.Load(); form != nil {
 		return (*form)()
 	}
-	form := sync.OnceValues(func() (*compiled, error) { return e.compiler.compile(e, nil) })
+	form := sync.OnceValues(func() (*compiled, error) { return e.compiler.compile(e) })
 	if !e.form.CompareAndSwap(nil, &form) {
 		return e.compiled()
 	}

@@ -29,7 +29,7 @@ func (c *compiler) changed(e *entry) *plugin.ChangedTool {
 // keepLevels notes for which definitions the operator has given levels.
 func (h *Host) keepLevels() {
 	byOwner := map[string][]roster.Entry{}
-	for _, e := range h.registry.read().sorted {
+	for _, e := range h.registry.read().sorted() {
 		if _, level := e.Given(); e.given != nil && level != tool.Unset {
 			byOwner[e.owner] = append(byOwner[e.owner], e)
 		}
@@ -40,7 +40,7 @@ func (h *Host) keepLevels() {
 // changedTools returns the tools that are not what the operator gave their level to, by owner.
 func (h *Host) changedTools() map[string][]plugin.ChangedTool {
 	var out map[string][]plugin.ChangedTool
-	for _, e := range h.registry.read().sorted {
+	for _, e := range h.registry.read().sorted() {
 		if e.changed != nil {
 			if out == nil {
 				out = map[string][]plugin.ChangedTool{}

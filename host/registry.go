@@ -16,23 +16,23 @@ import (
 // snapshot is the registry at one moment. Readers take no lock: writers replace
 // it whole. Tools that the operator has disabled are in it too, to keep their names.
 type snapshot struct {
-	byName  map[string]*entry
-	byAlias map[string]*entry
-	sorted  []*entry
-	listed  []*entry // those of sorted that are not disabled
+	byName  table
+	byAlias table
+	order   *order
 	chosen  choices
 	index   func() *search.Index // of listed; made by the first search
 }
 
-func newSnapshot(byName, byAlias map[string]*entry, sorted []*entry) *snapshot {
-	listed := sorted
-	if slices.ContainsFunc(sorted, (*entry).disabled) {
-		listed = slices.DeleteFunc(slices.Clone(sorted), (*entry).disabled)
+// sorted returns all entries, sorted by name, and listed those that are not disabled.
+func (s *snapshot) sorted() []*entry { return s.order.lists().sorted }
+func (s *snapshot) listed() []*entry { return s.order.lists().listed }
+
+// listedAs returns the entry of a name; nil: there is none, or it is disabled.
+func (s *snapshot) listedAs(name string) *entry {
+	if e := s.byName.get(name); e != nil && !e.disabled() {
+		return e
 	}
-	return &snapshot{
-		byName: byName, byAlias: byAlias, sorted: sorted, listed: listed,
-		index: sync.OnceValue(func() *search.Index { return indexOf(listed) }),
-	}
+	return nil
 }
 
 // registry is the tools of a host.
@@ -66,10 +66,10 @@ func (r *registry) find(name string) *entry {
 // alias, so the order decides nothing.
 func (r *registry) lookup(name string) *entry {
 	s := r.read()
-	if e := s.byName[name]; e != nil {
+	if e := s.byName.get(name); e != nil {
 		return e
 	}
-	return s.byAlias[name]
+	return s.byAlias.get(name)
 }
 
 // add publishes a new tool.
@@ -83,7 +83,7 @@ func (r *registry) add(e *entry) error {
 // replace publishes a tool in the place of the one that has its name, whoever owns it.
 func (r *registry) replace(e *entry) error {
 	return r.edit(func(t *tx) error {
-		old := t.byName[e.def.Name]
+		old := t.byName.get(e.def.Name)
 		if old == nil {
 			return tool.Errorf(tool.CodeNotFound, "%w: %s", tool.ErrNotFound, e.def.Name).
 				Of(e.def.Name, "").At(callstage.Register).Try("Register adds a tool that is not there yet")
@@ -97,7 +97,7 @@ func (r *registry) replace(e *entry) error {
 // upsert publishes a tool, new or in the place of its owner's one, and returns its entry.
 func (r *registry) upsert(e *entry) (out *entry, err error) {
 	err = r.edit(func(t *tx) error {
-		if old := t.byName[e.def.Name]; old != nil && old.owner == e.owner {
+		if old := t.byName.get(e.def.Name); old != nil && old.owner == e.owner {
 			t.remove(old)
 		}
 		out, err = t.putOne(e)
@@ -135,7 +135,7 @@ func (r *registry) revise(
 			}
 		}()
 		var remade []*entry
-		for _, old := range t.before.sorted {
+		for _, old := range t.before.sorted() {
 			if !stale(old) {
 				continue
 			}
@@ -159,16 +159,21 @@ func (r *registry) revise(
 func (r *registry) Put(sets []roster.Set) []roster.Result {
 	out := make([]roster.Result, len(sets))
 	_ = r.edit(func(t *tx) error {
-		had := map[string][]*entry{}
-		for _, e := range t.before.sorted {
-			had[e.owner] = append(had[e.owner], e)
+		had := make(map[string][]*entry, len(sets))
+		for _, set := range sets {
+			had[set.Owner] = nil
+		}
+		for _, e := range t.before.sorted() {
+			if _, put := had[e.owner]; put {
+				had[e.owner] = append(had[e.owner], e)
+			}
 		}
 		for i, set := range sets {
-			stays := make(map[*entry]bool, len(set.Entries))
+			stays := make(map[*entry]bool, min(len(set.Entries), len(had[set.Owner])))
 			var entries []*entry
 			for _, one := range set.Entries {
 				e := one.(*entry) //nolint:forcetypeassert // the compiler made it
-				if t.byName[e.def.Name] == e {
+				if t.byName.get(e.def.Name) == e {
 					stays[e] = true
 					out[i].Names = append(out[i].Names, e.source.Name)
 				} else {
@@ -176,7 +181,7 @@ func (r *registry) Put(sets []roster.Set) []roster.Result {
 				}
 			}
 			for _, e := range had[set.Owner] {
-				if !stays[e] && t.byName[e.def.Name] == e {
+				if !stays[e] && t.byName.get(e.def.Name) == e {
 					t.remove(e)
 				}
 			}
@@ -205,6 +210,6 @@ func (r *registry) edit(f func(*tx) error) error {
 	}
 	after := t.snapshot()
 	r.snap.Store(after)
-	r.announce(before, after)
+	r.announce(before, after, t.names)
 	return nil
 }

@@ -107,7 +107,7 @@ func (h *Host) OwnerOf(name string) (owner string, ok bool) {
 // Tools returns the tools that pass the filter, sorted by name. The caller owns them.
 func (h *Host) Tools(f Filter) []Tool {
 	now := h.registry.read()
-	chosen := now.chosen.of(f, now.listed)
+	chosen := now.chosen.of(f, now.listed())
 	out := make([]Tool, len(chosen))
 	for i, e := range chosen {
 		out[i] = e.tool()
@@ -117,7 +117,7 @@ func (h *Host) Tools(f Filter) []Tool {
 
 // names returns those of all tools, sorted.
 func (h *Host) names() []string {
-	listed := h.registry.read().listed
+	listed := h.registry.read().listed()
 	out := make([]string, len(listed))
 	for i, e := range listed {
 		out[i] = e.def.Name
@@ -128,7 +128,7 @@ func (h *Host) names() []string {
 // Claims yields the name that its owner gave each tool, and the one that callers see, also of tools that the
 // operator has disabled.
 func (h *Host) Claims() iter.Seq2[string, string] {
-	all := h.registry.read().sorted
+	all := h.registry.read().sorted()
 	return func(yield func(claimed, seen string) bool) {
 		for _, e := range all {
 			if !yield(e.source.Name, e.def.Name) {
@@ -139,11 +139,11 @@ func (h *Host) Claims() iter.Seq2[string, string] {
 }
 
 // Len returns the number of tools.
-func (h *Host) Len() int { return len(h.registry.read().listed) }
+func (h *Host) Len() int { return len(h.registry.read().listed()) }
 
 // List implements [tool.Provider]. It leaves out the host's own tools, see [Tool.Own].
 func (h *Host) List(context.Context) ([]tool.Definition, error) {
-	listed := h.registry.read().listed
+	listed := h.registry.read().listed()
 	out := make([]tool.Definition, 0, len(listed))
 	for _, e := range listed {
 		if !e.isOwn() {

@@ -2,9 +2,10 @@ package host
 
 import (
 	"fmt"
-	"maps"
+	"sync"
 
 	"github.com/toolhost/toolhost/host/internal/roster"
+	"github.com/toolhost/toolhost/host/internal/search"
 	"github.com/toolhost/toolhost/host/llmschema"
 	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -13,38 +14,33 @@ import (
 // tx is a transaction: a copy of the registry that is edited, and then published.
 type tx struct {
 	before  *snapshot
-	byName  map[string]*entry
-	byAlias map[string]*entry
-	added   []*entry
+	byName  *tableEdit
+	byAlias *tableEdit
+	names   []string                     // whose entries may be others than before
 	current func(*entry) (*entry, error) // see registry
 }
 
 func begin(before *snapshot, current func(*entry) (*entry, error)) *tx {
-	t := &tx{before: before, byName: maps.Clone(before.byName), byAlias: maps.Clone(before.byAlias), current: current}
-	if t.byName == nil {
-		t.byName, t.byAlias = map[string]*entry{}, map[string]*entry{}
-	}
-	return t
+	return &tx{before: before, byName: before.byName.edit(), byAlias: before.byAlias.edit(), current: current}
 }
 
 func (t *tx) snapshot() *snapshot {
-	sorted := make([]*entry, 0, len(t.byName))
-	for _, e := range t.before.sorted { // most stay, in their order
-		if t.byName[e.def.Name] == e {
-			sorted = append(sorted, e)
-		}
-	}
-	for _, e := range t.added {
-		if t.byName[e.def.Name] == e && t.before.byName[e.def.Name] != e {
-			sorted = append(sorted, e)
-		}
-	}
-	return newSnapshot(t.byName, t.byAlias, sortEntries(sorted))
+	s := &snapshot{byName: t.byName.table, byAlias: t.byAlias.table, order: t.before.order.next(t.byName.table, t.names)}
+	s.index = sync.OnceValue(func() *search.Index { return indexOf(s.listed()) })
+	return s
 }
 
 func (t *tx) remove(e *entry) {
-	delete(t.byName, e.def.Name)
-	delete(t.byAlias, e.alias)
+	t.names = append(t.names, e.def.Name)
+	t.byName.remove(e.def.Name)
+	t.byAlias.remove(e.alias)
+}
+
+// publish makes an entry the one of its name and alias.
+func (t *tx) publish(e *entry) {
+	t.names = append(t.names, e.def.Name)
+	t.byName.put(e.def.Name, e)
+	t.byAlias.put(e.alias, e)
 }
 
 // putOne is put for one entry.
@@ -74,7 +70,7 @@ func (t *tx) put(entries []*entry) (added []*entry, faults []error) {
 			continue
 		}
 		e = e.withAlias(alias)
-		t.byName[e.def.Name], t.byAlias[alias] = e, e
+		t.publish(e)
 		added = append(added, e)
 	}
 	named := fresh[:0]
@@ -83,36 +79,35 @@ func (t *tx) put(entries []*entry) (added []*entry, faults []error) {
 			faults = append(faults, takenError(e, there))
 			continue
 		}
-		t.byName[e.def.Name] = e
+		t.byName.put(e.def.Name, e)
 		named = append(named, e)
 	}
 	for i, e := range sortEntries(named) {
 		e = e.withAlias(llmschema.Alias(e.def.Name, func(alias string) bool {
-			return reserved[alias] || t.byAlias[alias] != nil || t.byName[alias] != nil && alias != e.def.Name
+			return reserved[alias] || t.byAlias.get(alias) != nil || t.byName.get(alias) != nil && alias != e.def.Name
 		}))
-		named[i], t.byName[e.def.Name], t.byAlias[e.alias] = e, e, e
+		named[i] = e
+		t.publish(e)
 	}
-	added = append(added, named...)
-	t.added = append(t.added, added...)
-	return added, faults
+	return append(added, named...), faults
 }
 
 // formerAlias returns the alias of a tool that the transaction has removed, if it can come
 // back as it was.
 func (t *tx) formerAlias(name string) (alias string, ok bool) {
-	old := t.before.byName[name]
-	if old == nil || t.holder(name) != nil || t.byAlias[old.alias] != nil {
+	old := t.before.byName.get(name)
+	if old == nil || t.holder(name) != nil || t.byAlias.get(old.alias) != nil {
 		return "", false
 	}
-	return old.alias, old.alias == name || t.byName[old.alias] == nil
+	return old.alias, old.alias == name || t.byName.get(old.alias) == nil
 }
 
 // holder returns the tool that has a name, as a name or as an alias; nil: it is free.
 func (t *tx) holder(name string) *entry {
-	if there := t.byAlias[name]; there != nil {
+	if there := t.byAlias.get(name); there != nil {
 		return there
 	}
-	return t.byName[name]
+	return t.byName.get(name)
 }
 
 func takenError(e, there *entry) error {

@@ -82,14 +82,14 @@ func (f *File) openCurrent(deadline time.Time) error {
 				return err
 			}
 		}
-		there, size, err := identify(f.path)
+		there, size, err := f.there()
 		switch {
-		case err == nil && there.same(f.at.id):
+		case there:
 			return f.readEnd(size)
 		case err != nil && !isMissing(err):
 			return err
 		}
-		if err := f.closeFile(); err != nil {
+		if err := errors.Join(f.lockFile.begin(), f.closeFile()); err != nil { // others are to look, too
 			return err
 		}
 		f.lockFile.close()
@@ -100,17 +100,35 @@ func (f *File) openCurrent(deadline time.Time) error {
 	return errors.New("the file is replaced again and again")
 }
 
+// lookPause is the longest time in which a log that was moved away by others is still written.
+const lookPause = 100 * time.Millisecond
+
+// there reports whether the open file is the one at the path, and its size. The file itself says whether it was
+// removed, replaced or cut, and the lock file whether a writer has begun another. Only that others have moved it away
+// shows at the path alone, which takes longer to look at: it is looked at ten times a second.
+func (f *File) there() (there bool, size int64, err error) {
+	now := time.Now()
+	if f.generation == f.lockFile.generation && now.Sub(f.looked) < lookPause {
+		if s, err := conditionOf(f.at.File); err == nil && s.named {
+			return true, s.size, nil
+		}
+	}
+	id, size, err := identify(f.path)
+	f.looked, f.generation = now, f.lockFile.generation
+	return err == nil && id.same(f.at.id), size, err
+}
+
 func (f *File) open() error {
 	file, err := create(f.path)
 	if err != nil {
 		return err
 	}
-	id, err := identityOf(file)
+	now, err := conditionOf(file)
 	if err != nil {
 		_ = file.Close()
 		return err
 	}
-	f.at, f.size, f.began = &handle{File: file, id: id}, -1, time.Time{}
+	f.at, f.size, f.began, f.looked = &handle{File: file, id: now.id}, -1, time.Time{}, time.Time{}
 	return nil
 }
 

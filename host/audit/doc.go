@@ -47,8 +47,9 @@
 // # Several writers
 //
 // Any number of goroutines and processes may write one log: each append locks a file next to
-// it (audit.jsonl.lock, mode 0600) and continues from the line that is then the last. Users
-// who may only read the log cannot delay its writers. A process that was stopped with the lock
+// it (audit.jsonl.lock, mode 0600) and continues from the line that is then the last. That others have
+// removed, replaced or cut the file is noticed by the next line; that they have moved it away, within 0.1 s.
+// Users who may only read the log cannot delay its writers. A process that was stopped with the lock
 // delays one call, for 2 s; then end lines wait in memory and begin lines fail, until the lock
 // is free.
 //

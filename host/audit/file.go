@@ -53,14 +53,16 @@ type File struct {
 	path string
 	opts Options
 
-	mu       sync.Mutex
-	closed   bool
-	lockFile lockFile
-	stuck    bool        // waiting for the lock timed out, and it was not acquired since
-	waiting  queue       // lines that could not be written for that reason
-	retry    *time.Timer // writes them; nil: not needed yet
-	at       *handle     // nil: the file is not open
-	line     []byte      // scratch
+	mu         sync.Mutex
+	closed     bool
+	lockFile   lockFile
+	stuck      bool        // waiting for the lock timed out, and it was not acquired since
+	waiting    queue       // lines that could not be written for that reason
+	retry      *time.Timer // writes them; nil: not needed yet
+	at         *handle     // nil: the file is not open
+	looked     time.Time   // when it was found at its path
+	generation int64       // as the lock file said then
+	line       []byte      // scratch
 	// syncs counts the syncs outside of mu; the file is not closed during one.
 	syncs sync.WaitGroup
 

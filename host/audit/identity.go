@@ -29,17 +29,16 @@ func identify(path string) (id identity, size int64, err error) {
 	}
 }
 
-// isNamed reports whether an open file still has a name: it has none if it was removed or
-// replaced. Looking at the path would double the cost of the lock.
-func isNamed(f *os.File, _ string) (bool, error) {
-	var st unix.Stat_t
-	err := unix.Fstat(int(f.Fd()), &st)
-	return st.Nlink > 0, err
+// condition is what an open file says of itself.
+type condition struct {
+	id   identity
+	size int64
+	// named says that it still has a name: it has none if it was removed or replaced.
+	named bool
 }
 
-// identityOf returns the identity of an open file.
-func identityOf(f *os.File) (identity, error) {
+func conditionOf(f *os.File) (condition, error) {
 	var st unix.Stat_t
 	err := unix.Fstat(int(f.Fd()), &st)
-	return identity{uint64(st.Dev), st.Ino}, err //nolint:unconvert // as above
+	return condition{identity{uint64(st.Dev), st.Ino}, st.Size, st.Nlink > 0}, err //nolint:unconvert // as above
 }

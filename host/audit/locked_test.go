@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -164,6 +165,7 @@ func TestLockFile(t *testing.T) {
 		require.NoError(t, errors.Join(os.Rename(path, path+".away"), os.Rename(path+lockSuffix, path+".away.lock")))
 		write(t, open(t, path, Options{}), 1)
 		hold(t, path+lockSuffix, safefile.Exclusive)
+		time.Sleep(lookPause)
 		if err := f.Write(begin); !errors.Is(err, safefile.ErrLocked) {
 			t.Errorf("a lock file that was moved away is kept to: %v", err)
 		}
@@ -186,6 +188,44 @@ func TestLockFile(t *testing.T) {
 	if _, err := os.Lstat(device + lockSuffix); !isMissing(err) {
 		t.Errorf("a lock file was made next to what cannot be a log: %v", err)
 	}
+}
+
+// What others move away is written for a moment longer, and by no writer once another has noticed. What they remove,
+// replace or cut is noticed by the next line.
+func TestMovedAway(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f, path := newLog(t, 1, Options{})
+		g := open(t, path, Options{})
+		write(t, g, 1)
+		time.Sleep(lookPause / 2)
+		write(t, open(t, path, Options{}), 1)
+		require.NoError(t, os.Rename(path, path+".away"))
+		write(t, g, 1)
+		equal(t, "the lines of the moved file", len(readLines(t, path+".away")), 4)
+		time.Sleep(lookPause / 2)
+		write(t, g, 1) // which was looked at last when it began
+		equal(t, "the lines of the new file", len(readLines(t, path)), 1)
+		f.looked = time.Now() // as if it had looked right before
+		write(t, f, 1)
+		equal(t, "the lines of the new file then", len(readLines(t, path)), 2)
+		equal(t, "the lines of the moved file then", len(readLines(t, path+".away")), 4)
+		equal(t, "the report", brief(verify(t, path)), "2 lines: missing 1")
+
+		for name, harm := range map[string]func() error{
+			"removed":  func() error { return os.Remove(path) },
+			"replaced": func() error { return os.Rename(path+".away", path) },
+			"cut":      func() error { return os.Truncate(path, 0) },
+		} {
+			require.NoError(t, harm())
+			write(t, f, 1)
+			last := readLines(t, path)
+			if l, ok := parseLink(bytes.TrimSuffix(last[len(last)-1], []byte("\n"))); !ok || l.seq != f.last.seq {
+				t.Errorf("after it was %s, the line went elsewhere: %s", name, last)
+			}
+			require.NoError(t, os.WriteFile(path+".away", nil, 0o600))
+		}
+	})
 }
 
 // A log is read while it is locked, and by those who may not lock it.

@@ -20,7 +20,8 @@ const (
 )
 
 // ProviderBudget is the budget, in subschemas, for the tools of one provider, such as a plugin. It
-// is ten for each of the most tools, and compiling so many takes about three seconds and some 250 MB.
+// is ten for each of the most tools, and compiling so many takes half a second, or about three if v5 has to compile them
+// at once, and some 250 MB.
 const ProviderBudget = 100_000
 
 // NewBudget returns a budget for the given number of subschemas, or for other

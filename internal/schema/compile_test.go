@@ -33,3 +33,29 @@ func TestPanicsAreErrors(t *testing.T) {
 		t.Errorf("checking: %v", err)
 	}
 }
+
+// Most schemas are compiled by v5 when a value is refused, and not before.
+func TestCompilesLater(t *testing.T) { //nolint:paralleltest // others' allocations would count
+	for _, c := range []struct {
+		text  string
+		later bool
+	}{
+		{benchSchema, true},
+		{object(`"a":{"$ref":"#/$defs/b"},"l":{"type":"array","uniqueItems":true,"items":{"not":{"enum":[]}}}`, `,"$defs":{"b":{"pattern":"^a"}}`), true},
+		{`{"$schema":"https://json-schema.org/draft/2020-12/schema",` + benchSchema[1:], true},
+		{`{"$schema":"http://json-schema.org/draft-07/schema#",` + benchSchema[1:], false},
+		{object(`"a":{"contains":{"const":1}}`, ``), false},
+		{object(`"a":{"anyOf":[`+strings.Repeat(`{},`, maxLater)+`{}]}`, ``), false},
+	} {
+		s := mustInput(t, c.text)
+		if s.compiles != c.later {
+			t.Errorf("%.80s: compiled later: %v", c.text, s.compiles)
+		}
+		if _, err := s.v5(); err != nil {
+			t.Errorf("%.80s: %v", c.text, err)
+		}
+	}
+	if n := testing.AllocsPerRun(10, func() { mustInput(t, benchSchema) }); n > 300 {
+		t.Errorf("%v allocations for a schema, want at most 300: v5 takes a thousand", n)
+	}
+}

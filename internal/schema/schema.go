@@ -11,6 +11,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
@@ -21,13 +22,15 @@ import (
 // Schema is a JSON Schema that is within the limits of this package. It is safe
 // for concurrent use.
 type Schema struct {
-	raw   json.RawMessage
-	v5    *jsonschema.Schema
+	raw json.RawMessage
+	// v5 is made by the first value that the text judge does not accept, if it is sure to compile.
+	v5    func() (*jsonschema.Schema, error)
 	nodes []*node
 	// byAddress finds the subschema that an error of v5 refers to.
 	byAddress map[string]*node
 	role      role
 	warnings  []string
+	compiles  bool // v5 is sure to compile it, and soon
 }
 
 // role names the validated values and their parts in errors.
@@ -89,10 +92,51 @@ func compile(raw json.RawMessage, r role, budget *Budget) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.v5, err = compileV5(shown); err != nil {
+	if s.compiles {
+		s.v5 = sync.OnceValues(func() (*jsonschema.Schema, error) {
+			_, shown, err := prepare(s.raw, r, nil) // the copy is larger than the text
+			if err != nil {
+				return nil, err
+			}
+			return compileV5(shown)
+		})
+		return s, nil
+	}
+	made, err := compileV5(shown)
+	if err != nil {
 		return nil, err
 	}
+	s.v5 = func() (*jsonschema.Schema, error) { return made, nil }
 	return s, nil
+}
+
+// certain are the keywords of draft 2020-12 with which v5 compiles, as their values have been checked here no less
+// than by the draft's own schema. Compiling takes v5 ten times as long as everything else, and its result is most
+// of a Schema.
+var certain = map[string]bool{
+	"$ref": true, "$defs": true, "type": true, "enum": true, "const": true, neverKeyword: true, uniqueKeyword: true,
+	"minimum": true, "maximum": true, "exclusiveMinimum": true, "exclusiveMaximum": true, "multipleOf": true,
+	"minLength": true, "maxLength": true, "pattern": true, "format": true, "minItems": true, "maxItems": true,
+	"minProperties": true, "maxProperties": true, "required": true, "properties": true, "additionalProperties": true,
+	"items": true, "allOf": true, "anyOf": true, "oneOf": true, "not": true,
+}
+
+// maxLater bounds the subschemas that v5 compiles during a call: so many take it 5 ms.
+const maxLater = 200
+
+// compiles reports whether v5 is sure to compile the copy of a schema, and soon.
+func (b *builder) compiles() bool {
+	if len(b.nodes) > maxLater {
+		return false
+	}
+	for _, n := range b.nodes {
+		for name := range n.shown {
+			if !certain[name] && name != "$schema" {
+				return false
+			}
+		}
+	}
+	return b.draft == jsontree.Draft2020
 }
 
 // prepare checks a schema. It returns the Schema without v5, and the copy that v5
@@ -131,12 +175,14 @@ func prepare(raw json.RawMessage, r role, budget *Budget) (s *Schema, shown any,
 			return nil, nil, err
 		}
 	}
+	s = &Schema{
+		raw: slices.Clone(raw), nodes: b.nodes, byAddress: b.byAddress, role: r, warnings: b.warnings, compiles: b.compiles(),
+	}
 	for _, n := range b.nodes {
 		n.rules = rulesOf(n, b.draft, b.patterns)
+		n.shown = nil
 	}
-	return &Schema{
-		raw: slices.Clone(raw), nodes: b.nodes, byAddress: b.byAddress, role: r, warnings: b.warnings,
-	}, shown, nil
+	return s, shown, nil
 }
 
 // checkTexts refuses a schema if any text in it has characters that a person
@@ -357,7 +403,11 @@ func (s *Schema) judge(v any) (err error) {
 			}
 		}
 	}()
-	if err = s.v5.Validate(v); err == nil {
+	v5, err := s.v5()
+	if err != nil {
+		panic(err)
+	}
+	if err = v5.Validate(v); err == nil {
 		return nil
 	}
 	var fault *jsonschema.ValidationError

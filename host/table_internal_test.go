@@ -1,0 +1,100 @@
+package host
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// A table and its order are what edits made of them, whenever they are read, and what was published stays as it was.
+func TestTable(t *testing.T) {
+	t.Parallel()
+	type published struct {
+		s    *snapshot
+		want map[string]*entry
+	}
+	var all []published
+	now, want := &snapshot{}, map[string]*entry{}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 3000 {
+		to := begin(now, func(e *entry) (*entry, error) { return e, nil })
+		for range 1 + random.IntN(5) {
+			name := fmt.Sprintf("tool%d", random.IntN(2*leastSince))
+			if old := to.byName.get(name); old != nil && random.IntN(3) > 0 {
+				to.remove(old)
+				delete(want, name)
+			}
+			if to.byName.get(name) == nil {
+				e := &entry{def: &tool.Definition{Name: name}, override: &Override{Disabled: random.IntN(4) == 0}}
+				if _, err := to.putOne(e); err != nil {
+					t.Fatal(err)
+				}
+				want[name] = e
+			}
+		}
+		now = to.snapshot()
+		if random.IntN(500) == 0 { // others are first read when there are many after them
+			now.listed()
+		}
+		if len(all) == 0 || random.IntN(100) == 0 {
+			all = append(all, published{now, maps.Clone(want)})
+		}
+	}
+	for i, p := range all {
+		names := slices.Sorted(maps.Keys(p.want))
+		sorted, listed := p.s.sorted(), 0
+		if len(sorted) != len(names) {
+			t.Fatalf("snapshot %d has %d entries in order, want %d", i, len(sorted), len(names))
+		}
+		for j, name := range names {
+			e := p.want[name]
+			if sorted[j] != e || p.s.byName.get(name) != e || p.s.byAlias.get(name) != e {
+				t.Fatalf("snapshot %d has another entry of %s", i, name)
+			}
+			if !e.disabled() {
+				if p.s.listed()[listed] != e {
+					t.Fatalf("snapshot %d does not list %s", i, name)
+				}
+				listed++
+			}
+		}
+		if len(p.s.listed()) != listed || p.s.byName.get("none") != nil {
+			t.Errorf("snapshot %d lists %d entries, want %d", i, len(p.s.listed()), listed)
+		}
+	}
+}
+
+// What an edit of one tool allocates does not grow with their number.
+func TestEditOfOneOfMany(t *testing.T) { //nolint:paralleltest // others' allocations would count
+	keep := func(e *entry) (*entry, error) { return e, nil }
+	bytes := func(n int) (allocated int64) {
+		to := begin(&snapshot{}, keep)
+		for i := range n {
+			if _, err := to.putOne(&entry{def: &tool.Definition{Name: fmt.Sprintf("tool%d", i)}, override: &noOverride}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		now := to.snapshot()
+		now.listed()
+		e := now.byName.get("tool7")
+		r := testing.Benchmark(func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				to := begin(now, keep)
+				to.remove(e)
+				if _, err := to.putOne(e); err != nil {
+					b.Fatal(err)
+				}
+				to.snapshot()
+			}
+		})
+		return r.AllocedBytesPerOp()
+	}
+	if few, many := bytes(1000), bytes(50_000); many > 4*few {
+		t.Errorf("an edit of one of 50,000 tools allocates %d bytes, of one of 1,000 %d", many, few)
+	}
+}
