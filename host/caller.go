@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/toolhost/toolhost/host/internal/chain"
+	"github.com/toolhost/toolhost/host/internal/listed"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -49,6 +50,7 @@ const maxOrigin = 128
 
 // settle makes what the steps of a call see of the session. Its options are set.
 func (s *Session) settle() {
+	s.handle = listed.HandleOf(s.lists)
 	c := s.caller
 	s.as = &chain.Caller{
 		Name: c.Name, Session: s.id, Via: c.Via, Client: c.Client, Account: c.Account, Key: cmp.Or(c.Name, "session/"+s.id),

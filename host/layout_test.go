@@ -57,7 +57,7 @@ var floors = map[string][][]string{
 	"host": {
 		// Vocabulary, and what stands alone.
 		{
-			"audit", "policy", "llmschema", "internal/checked", "internal/search", "plugin",
+			"audit", "policy", "llmschema", "internal/checked", "internal/listed", "internal/search", "plugin",
 			"fleet/internal/link",
 		},
 		{"internal/chain", "internal/manifest"},

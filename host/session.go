@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/toolhost/toolhost/host/internal/chain"
+	"github.com/toolhost/toolhost/host/internal/listed"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/callctx"
 	"github.com/toolhost/toolhost/internal/callstage"
@@ -19,6 +20,7 @@ import (
 // keep state, its grants, and its approver. It starts with no grants. It is a [tool.Provider] of
 // the host's tools, and safe for concurrent use.
 type Session struct {
+	handle
 	host     *Host
 	id       string
 	caller   Caller
@@ -36,6 +38,9 @@ type Session struct {
 	grants atomic.Pointer[map[tool.Capability]bool] // what was granted or revoked here; never changed, replaced
 	mu     sync.Mutex                               // writers of grants
 }
+
+// handle has what the session lists, for this module.
+type handle = listed.Handle
 
 var _ tool.Provider = (*Session)(nil)
 
@@ -186,4 +191,22 @@ func (s *Session) Tools(f Filter) []Tool {
 		return s.host.discovery().tools(s, f)
 	}
 	return slices.DeleteFunc(s.host.Tools(f), func(t Tool) bool { return t.Own || !s.Sees(&t.Definition) })
+}
+
+// lists returns what the session lists, see [listed.List].
+func (s *Session) lists() listed.List {
+	now := s.host.registry.read()
+	out := listed.List{At: now, All: func(yield func(listed.Tool) bool) {
+		for _, e := range now.listed() {
+			if !yield(listed.Tool{Def: e.def, Alias: e.alias, Owner: e.owner, Claimed: e.source.Name, Own: e.isOwn()}) {
+				return
+			}
+		}
+	}}
+	if s.searches {
+		for _, t := range s.Tools(Filter{}) {
+			out.Own = append(out.Own, t.Definition)
+		}
+	}
+	return out
 }

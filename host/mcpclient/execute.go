@@ -85,7 +85,7 @@ type callParams struct {
 }
 
 // introduction returns what is the same in the "_meta" of all requests, as the SDK has it: members, each with a
-// comma behind it.
+// comma after it.
 func (l *link) introduction() []byte {
 	if !l.stateless() {
 		return nil

@@ -28,7 +28,7 @@ const hello = `{"jsonrpc":"2.0","id":"h","method":"initialize","params":{"protoc
 	`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n"
 
 // rawClient is a client on real pipes that sends what it likes.
-func rawClient(t *testing.T, s *mcpserver.Server) (to *os.File, from *bufio.Scanner, ended <-chan error) {
+func rawClient(t testing.TB, s *mcpserver.Server) (to *os.File, from *bufio.Scanner, ended <-chan error) {
 	t.Helper()
 	theirs, to, err := os.Pipe()
 	require.NoError(t, err)

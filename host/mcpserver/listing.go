@@ -5,14 +5,15 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"hash/maphash"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/internal/listed"
 	"github.com/toolhost/toolhost/internal/mcpjson"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -21,19 +22,34 @@ import (
 // for the questions of one turn, short enough for a tool that is new.
 const listTTL = 1000
 
-// catalogue remembers tools in the form in which lists have them.
+// catalogue has the tools of the host in the form in which lists have them, which each keeps as long as its
+// definition stays. Clients share it; which of them a list has is decided again for each page.
 type catalogue struct {
-	host *host.Host
+	all *host.Session // of no caller
 
 	mu      sync.Mutex
-	known   map[string]*listed // by canonical name
-	headers map[string]bool    // the tools that the SDK knows, see bindHeaders
+	now     *prepared
+	headers map[string]bool // the tools that the SDK knows, see bindHeaders
 }
 
-// listed is a tool in the lists of clients.
-type listed struct {
-	def  tool.Definition
-	json [4]json.RawMessage // by form
+// prepared are the tools of one moment.
+type prepared struct {
+	at      any
+	byName  []*shown
+	byAlias func() []*shown
+}
+
+// shown is a tool in the lists of clients.
+type shown struct {
+	listed.Tool
+	headers json.RawMessage // its schema, if arguments travel in headers too
+	texts   [4]atomic.Pointer[text]
+}
+
+// text is what a list has of a tool, in one form.
+type text struct {
+	json json.RawMessage
+	sum  uint64
 }
 
 // form is how a client is shown a tool.
@@ -45,7 +61,60 @@ const (
 )
 
 func newCatalogue(h *host.Host) *catalogue {
-	return &catalogue{host: h, known: map[string]*listed{}, headers: map[string]bool{}}
+	return &catalogue{all: h.Session(), headers: map[string]bool{}}
+}
+
+// prepare returns the tools of a list. Those that are as they were stay.
+func (c *catalogue) prepare(l listed.List) *prepared {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.now != nil && c.now.at == l.At {
+		return c.now
+	}
+	var before []*shown
+	if c.now != nil {
+		before = c.now.byName
+	}
+	all := make([]*shown, 0, len(before))
+	for t := range l.All {
+		for len(before) > 0 && before[0].Def.Name < t.Def.Name {
+			before = before[1:]
+		}
+		if len(before) > 0 && before[0].Tool == t {
+			all = append(all, before[0])
+			continue
+		}
+		made := &shown{Tool: t}
+		if schema := inputSchema(t.Def); mayHaveHeaders(schema) && taken(schema) {
+			made.headers = schema
+		}
+		all = append(all, made)
+	}
+	c.now = &prepared{l.At, all, sync.OnceValue(func() []*shown { return sorted(slices.Clone(all), 0) })}
+	return c.now
+}
+
+// tools are all of the host, sorted by name.
+func (c *catalogue) tools() []*shown { return c.prepare(listed.Of(c.all)).byName }
+
+func sorted(all []*shown, f form) []*shown {
+	slices.SortFunc(all, func(a, b *shown) int { return strings.Compare(a.name(f), b.name(f)) })
+	return all
+}
+
+// in returns the tools of a list, sorted by the names that a client knows.
+func (c *catalogue) in(l listed.List, f form) []*shown {
+	switch {
+	case len(l.Own) > 0:
+		var all []*shown
+		for i := range l.Own {
+			all = append(all, &shown{Tool: listed.Tool{Def: &l.Own[i], Alias: l.Own[i].Alias}})
+		}
+		return sorted(all, f)
+	case f&canonicalName != 0:
+		return c.prepare(l).byName
+	}
+	return c.prepare(l).byAlias()
 }
 
 // toolJSON is a Tool of the protocol.
@@ -60,41 +129,49 @@ type toolJSON struct {
 	Meta         json.RawMessage      `json:"_meta,omitempty"`
 }
 
-// of returns a tool's JSON in a form. It is remembered as long as the definition stays.
-func (c *catalogue) of(d tool.Definition, f form) json.RawMessage {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	l := c.known[d.Name]
-	if l == nil || !reflect.DeepEqual(l.def, d) {
-		l = &listed{def: d}
-		c.known[d.Name] = l
+// in returns what a list has of the tool.
+func (t *shown) in(f form) *text {
+	known := t.texts[f].Load()
+	if known == nil {
+		b := t.encode(f)
+		known = &text{b, maphash.Bytes(listSeed, b)}
+		t.texts[f].Store(known)
+		if len(t.Def.OutputSchema) == 0 || isObjectSchema(t.Def.OutputSchema) {
+			t.texts[f^anyOutput].Store(known)
+		}
 	}
-	if l.json[f] == nil {
-		l.json[f] = encodeTool(d, f)
-	}
-	return l.json[f]
+	return known
 }
 
-func encodeTool(d tool.Definition, f form) json.RawMessage {
-	t := toolJSON{
-		Name: f.nameOf(&d), Title: d.Title, Description: d.Description,
-		InputSchema: inputSchema(d), Annotations: annotations(&d), Icons: d.Icons, Meta: mcpjson.Unreserved(d.Meta),
+func (t *shown) encode(f form) json.RawMessage {
+	d := t.Def
+	out := toolJSON{
+		Name: t.name(f), Title: d.Title, Description: d.Description,
+		InputSchema: inputSchema(d), Annotations: annotations(d), Icons: d.Icons, Meta: mcpjson.Unreserved(d.Meta),
 	}
 	if f&anyOutput != 0 || isObjectSchema(d.OutputSchema) {
-		t.OutputSchema = d.OutputSchema
+		out.OutputSchema = d.OutputSchema
 	}
-	b, err := json.Marshal(t)
+	b, err := json.Marshal(out)
 	if err != nil { // the registry has checked what JSON depends on
 		return nil
 	}
 	return b
 }
 
-func (f form) nameOf(d *tool.Definition) string {
-	if f&canonicalName != 0 || d.Alias == "" {
-		return d.Name
+// isFor reports whether the client of a session may call the tool.
+func (t *shown) isFor(session *host.Session) bool {
+	d := *t.Def
+	d.Alias = t.Alias
+	return may(session, &d)
+}
+
+// name is the tool's, as a client knows it.
+func (t *shown) name(f form) string {
+	if f&canonicalName != 0 || t.Alias == "" {
+		return t.Def.Name
 	}
-	return d.Alias
+	return t.Alias
 }
 
 // annotations are what the operator says of a tool, or else the tool itself.
@@ -108,17 +185,25 @@ func annotations(d *tool.Definition) *mcp.ToolAnnotations {
 	}
 }
 
-// visible returns the tools that the client may call, sorted by the names that it knows.
-func (c *clientSession) visible(f form) []tool.Definition {
+// visible returns the tools behind a name that the client may call, sorted by the names that it knows, and at
+// most so many of them; -1: all.
+func (c *clientSession) visible(f form, after string, most int) (out []*shown) {
 	session := c.now()
-	tools := session.Tools(host.Filter{})
-	out := make([]tool.Definition, 0, len(tools))
-	for _, t := range tools {
-		if may(session, &t.Definition) {
-			out = append(out, t.Definition)
+	all := c.server.list.in(listed.Of(session), f)
+	first, _ := slices.BinarySearchFunc(all, after, func(t *shown, after string) int {
+		if t.name(f) <= after {
+			return -1
+		}
+		return 1
+	})
+	for _, t := range all[first:] {
+		if len(out) == most {
+			break
+		}
+		if !t.Own && t.isFor(session) {
+			out = append(out, t)
 		}
 	}
-	slices.SortFunc(out, func(a, b tool.Definition) int { return strings.Compare(f.nameOf(&a), f.nameOf(&b)) })
 	return out
 }
 
@@ -146,19 +231,24 @@ type toolPage struct {
 func (c *clientSession) listTools(_ context.Context, r *mcp.ListToolsRequest) (mcp.Result, error) {
 	latest := isStateless(r.Params.Meta)
 	f := c.form(latest)
-	tools, next, err := pageAt(c, "tools", r.Params.Cursor, c.visible(f), f.nameOf)
+	after, err := openCursor("tools", r.Params.Cursor)
 	if err != nil {
 		return nil, err
 	}
-	page := &toolPage{Tools: make([]json.RawMessage, len(tools)), NextCursor: next, Cacheable: listCache}
+	size := c.server.opts.PageSize
+	tools := c.visible(f, after, size+1)
+	page := &toolPage{Tools: make([]json.RawMessage, min(len(tools), size)), Cacheable: listCache}
+	if len(tools) > size {
+		page.NextCursor = cursor("tools", tools[size-1].name(f))
+	}
 	if latest {
 		page.ResultType = resultComplete
 	}
 	if c.server.starting() {
 		page.Meta, page.TTLMs = mcp.Meta{mcpjson.Starting: true}, 0
 	}
-	for i, d := range tools {
-		page.Tools[i] = c.server.list.of(d, f)
+	for i := range page.Tools {
+		page.Tools[i] = tools[i].in(f).json
 	}
 	return page, nil
 }
@@ -166,17 +256,15 @@ func (c *clientSession) listTools(_ context.Context, r *mcp.ListToolsRequest) (m
 // pageAt returns the part of a list, which is sorted by keys, that a cursor is for, and the cursor
 // of the next.
 func pageAt[T any](c *clientSession, kind, at string, all []T, key func(*T) string) (page []T, next string, err error) {
-	if at != "" {
-		after, ok := openCursor(kind, at)
-		if !ok {
-			return nil, "", invalid("unknown cursor; list again from the beginning")
-		}
-		from := 0
-		for from < len(all) && key(&all[from]) <= after {
-			from++
-		}
-		all = all[from:]
+	after, err := openCursor(kind, at)
+	if err != nil {
+		return nil, "", err
 	}
+	from := 0
+	for from < len(all) && key(&all[from]) <= after {
+		from++
+	}
+	all = all[from:]
 	if size := c.server.opts.PageSize; len(all) > size {
 		return all[:size], cursor(kind, key(&all[size-1])), nil
 	}
@@ -188,14 +276,14 @@ func cursor(kind, key string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(kind + ":" + key))
 }
 
-// openCursor returns the item behind which a cursor continues a list of that kind.
-func openCursor(kind, text string) (string, bool) {
+// openCursor returns the item behind which a cursor continues a list of that kind; empty: it begins the list.
+func openCursor(kind, text string) (string, error) {
 	b, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil {
-		return "", false
-	}
 	key, ok := strings.CutPrefix(string(b), kind+":")
-	return key, ok && key != ""
+	if text != "" && (err != nil || !ok || key == "") {
+		return "", invalid("unknown cursor; list again from the beginning")
+	}
+	return key, nil
 }
 
 var listSeed = maphash.MakeSeed()
@@ -205,8 +293,8 @@ func (c *clientSession) digest() uint64 {
 	f := c.form(true)
 	var h maphash.Hash
 	h.SetSeed(listSeed)
-	for _, d := range c.visible(f) {
-		_, _ = h.Write(c.server.list.of(d, f))
+	for _, t := range c.visible(f, "", -1) {
+		maphash.WriteComparable(&h, t.in(f).sum)
 	}
 	return h.Sum64()
 }

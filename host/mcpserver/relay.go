@@ -77,7 +77,7 @@ func (s *Server) ownTools() (n int) {
 	if s.opts.Upstreams == nil {
 		return 0
 	}
-	for _, t := range s.host.Tools(host.Filter{}) {
+	for _, t := range s.list.tools() {
 		if t.Own {
 			n++
 		}
@@ -111,13 +111,13 @@ func (c *clientSession) reachable() []reachable {
 	}
 	session := c.now()
 	known, tools := map[string]bool{}, map[string]map[mcpwire.Own]string{}
-	for _, t := range c.server.host.Tools(host.Filter{}) {
+	for _, t := range c.server.list.tools() {
 		known[t.Owner] = true
-		if t.Own && may(session, &t.Definition) {
+		if t.Own && t.isFor(session) {
 			if tools[t.Owner] == nil {
 				tools[t.Owner] = map[mcpwire.Own]string{}
 			}
-			tools[t.Owner][mcpwire.Own(strings.TrimPrefix(t.Claimed.Name, t.Owner+"."))] = t.Name
+			tools[t.Owner][mcpwire.Own(strings.TrimPrefix(t.Claimed, t.Owner+"."))] = t.Def.Name
 		}
 	}
 	status := map[string]plugin.Status{}

@@ -5,11 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"maps"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/internal/jsontree"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -21,7 +19,7 @@ const headerKeyword = "x-mcp-header"
 // inputSchema returns a tool's schema as it is, except that it has no header keyword if the SDK
 // panics on one of them: a client must not use a tool with such a one. The registry has only
 // schemas whose root is of type object.
-func inputSchema(d tool.Definition) json.RawMessage {
+func inputSchema(d *tool.Definition) json.RawMessage {
 	switch {
 	case len(d.InputSchema) == 0:
 		return json.RawMessage(jsontree.NoArguments)
@@ -76,11 +74,10 @@ func withoutHeaders(schema json.RawMessage) json.RawMessage {
 // then compares the headers with the arguments. Other tools it does not know: lists and calls
 // are answered here.
 func (c *catalogue) bindHeaders(to *mcp.Server) {
-	now, names := map[string]json.RawMessage{}, map[string]bool{}
-	for _, t := range c.host.Tools(host.Filter{}) {
-		names[t.Name] = true
-		if schema := inputSchema(t.Definition); mayHaveHeaders(schema) && taken(schema) {
-			now[t.Name], now[t.Alias] = schema, schema
+	now := map[string]json.RawMessage{}
+	for _, t := range c.tools() {
+		if t.headers != nil {
+			now[t.Def.Name], now[t.Alias] = t.headers, t.headers
 		}
 	}
 	c.mu.Lock()
@@ -97,7 +94,6 @@ func (c *catalogue) bindHeaders(to *mcp.Server) {
 			c.headers[name] = true
 		}
 	}
-	maps.DeleteFunc(c.known, func(name string, _ *listed) bool { return !names[name] })
 }
 
 // unreachable is the handler of tools that the SDK knows by name only.

@@ -13,12 +13,14 @@ import (
 // How often a plugin that says that its tools have changed is asked for them. Each time
 // costs the host a new registry, with all the tools compiled: one that says so without
 // end, and has others each time, is asked at this pace, and takes a small share of one
-// processor, however much it describes.
+// processor, however much it describes. One slow refresh, as on a busy machine, does not
+// hold up the next.
 const (
 	refreshPause = 250 * time.Millisecond
 	freeRefresh  = 5
 
-	costFactor   = 10 // a pause is so many times as long as the last refresh took
+	costShare    = .1 // of the time is for refreshes
+	freeCost     = 1  // seconds of them come on top
 	longestPause = time.Minute
 )
 
@@ -28,11 +30,15 @@ type refresh struct {
 	pending   atomic.Bool
 	limit     *rate.Limiter
 	running   sync.Mutex // held while the run is asked and the host uses the answer
+	cost      bucket     // seconds that this took; guarded by running
 	notBefore time.Time  // when it may be asked again; guarded by running
 }
 
 func newRefresh(onChanged func(*instance)) refresh {
-	return refresh{onChanged: onChanged, limit: rate.NewLimiter(rate.Every(refreshPause), freeRefresh)}
+	return refresh{
+		onChanged: onChanged, limit: rate.NewLimiter(rate.Every(refreshPause), freeRefresh),
+		cost: bucket{rate: costShare, burst: freeCost},
+	}
 }
 
 // notifier finds out which tools a plugin has when it says that they have changed, and
@@ -61,8 +67,10 @@ func (n *notifier) onChanged(run *instance) {
 		run.refresh.pending.Store(false) // what it says from now on is another change
 		began := time.Now()
 		n.refresh(run)
-		ended := time.Now()
-		run.refresh.notBefore = ended.Add(min(costFactor*ended.Sub(began), longestPause))
+		ended, cost := time.Now(), &run.refresh.cost
+		cost.refill(ended)
+		run.refresh.notBefore = ended.Add(min(cost.charge(ended.Sub(began).Seconds()), longestPause))
+		cost.spent = min(cost.spent, freeCost+costShare*longestPause.Seconds())
 	})
 }
 

@@ -14,7 +14,7 @@ import (
 
 // A server that has other tools each time that it is asked, and says so without end, is asked at
 // once for a few times, then at a pace, and the less often the longer it takes the host to make
-// something of them.
+// something of them. One that took long does not hold up the next.
 func TestChangesArePacedByTheirCost(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -22,8 +22,8 @@ func TestChangesArePacedByTheirCost(t *testing.T) {
 		began []int64 // milliseconds
 	}{
 		"at once": {0, []int64{0, 0, 0, 0, 0, 250, 500, 750}},
-		"shortly": {20 * time.Millisecond, []int64{0, 220, 440, 660, 880, 1100, 1320}},
-		"a while": {100 * time.Millisecond, []int64{0, 1100, 2200, 3300}},
+		"shortly": {20 * time.Millisecond, []int64{0, 20, 40, 60, 80, 249, 499}},
+		"a while": {400 * time.Millisecond, []int64{0, 400, 800, 2400, 6400, 10_400}},
 		"long":    {7 * time.Second, []int64{0, 67_000, 134_000}}, // a pause is a minute at most
 	} {
 		t.Run(name, func(t *testing.T) {
