@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -96,5 +97,36 @@ func TestEditOfOneOfMany(t *testing.T) { //nolint:paralleltest // others' alloca
 	}
 	if few, many := bytes(1000), bytes(50_000); many > 4*few {
 		t.Errorf("an edit of one of 50,000 tools allocates %d bytes, of one of 1,000 %d", many, few)
+	}
+}
+
+// Definitions are equal if all of their fields are.
+func TestSameDefinition(t *testing.T) {
+	t.Parallel()
+	full := func() *tool.Definition {
+		return &tool.Definition{
+			Name: "n", Alias: "a", Title: "t", Description: "d", InputSchema: tool.Schema(`{}`), OutputSchema: tool.Schema(`{}`), Safety: tool.Safe,
+			Categories: []string{"c"}, Permission: "p", Idempotent: true, MaxRetries: 1, Timeout: 1, RateLimit: &tool.RateLimit{Calls: 1, Period: 1},
+			Sensitive: []string{"s"}, Icons: []byte(`[]`), Meta: []byte(`{}`),
+		}
+	}
+	if !sameDefinition(full(), full()) {
+		t.Error("equal definitions differ")
+	}
+	for i := range reflect.TypeFor[tool.Definition]().NumField() {
+		other := full()
+		field := reflect.ValueOf(other).Elem().Field(i)
+		if field.IsZero() {
+			t.Fatalf("the test does not set field %d", i)
+		}
+		field.SetZero()
+		if sameDefinition(full(), other) || sameDefinition(other, full()) {
+			t.Errorf("field %s is not compared", reflect.TypeFor[tool.Definition]().Field(i).Name)
+		}
+	}
+	other := full()
+	other.RateLimit.Calls = 2
+	if sameDefinition(full(), other) {
+		t.Error("rate limits are not compared")
 	}
 }
