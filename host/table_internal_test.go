@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"reflect"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -71,30 +73,63 @@ func TestTable(t *testing.T) {
 // What an edit of one tool allocates does not grow with their number.
 func TestEditOfOneOfMany(t *testing.T) { //nolint:paralleltest // others' allocations would count
 	keep := func(e *entry) (*entry, error) { return e, nil }
-	bytes := func(n int) (allocated int64) {
-		to := begin(&snapshot{}, keep)
-		for i := range n {
-			if _, err := to.putOne(&entry{def: &tool.Definition{Name: fmt.Sprintf("tool%d", i)}, override: &noOverride}); err != nil {
+	bytes := func(n int) uint64 {
+		put := func(to *tx, e *entry) {
+			if _, err := to.putOne(e); err != nil {
 				t.Fatal(err)
 			}
+		}
+		to := begin(&snapshot{}, keep)
+		for i := range n {
+			put(to, &entry{def: &tool.Definition{Name: fmt.Sprintf("tool%d", i)}, override: &noOverride})
 		}
 		now := to.snapshot()
 		now.listed()
 		e := now.byName.get("tool7")
-		r := testing.Benchmark(func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				to := begin(now, keep)
-				to.remove(e)
-				if _, err := to.putOne(e); err != nil {
-					b.Fatal(err)
-				}
-				to.snapshot()
-			}
-		})
-		return r.AllocedBytesPerOp()
+		const edits = 100
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for range edits {
+			to := begin(now, keep)
+			to.remove(e)
+			put(to, e)
+			to.snapshot()
+		}
+		runtime.ReadMemStats(&after)
+		return (after.TotalAlloc - before.TotalAlloc) / edits
 	}
-	if few, many := bytes(1000), bytes(50_000); many > 4*few {
+	if few, many := bytes(1000), bytes(50_000); many > 4*few { // a copy of all would be 50 times as large
 		t.Errorf("an edit of one of 50,000 tools allocates %d bytes, of one of 1,000 %d", many, few)
+	}
+}
+
+// Definitions are equal if all of their fields are.
+func TestSameDefinition(t *testing.T) {
+	t.Parallel()
+	full := func() *tool.Definition {
+		return &tool.Definition{
+			Name: "n", Alias: "a", Title: "t", Description: "d", InputSchema: tool.Schema(`{}`), OutputSchema: tool.Schema(`{}`), Safety: tool.Safe,
+			Categories: []string{"c"}, Permission: "p", Idempotent: true, MaxRetries: 1, Timeout: 1, RateLimit: &tool.RateLimit{Calls: 1, Period: 1},
+			Sensitive: []string{"s"}, Icons: []byte(`[]`), Meta: []byte(`{}`),
+		}
+	}
+	if !sameDefinition(full(), full()) {
+		t.Error("equal definitions differ")
+	}
+	for i := range reflect.TypeFor[tool.Definition]().NumField() {
+		other := full()
+		field := reflect.ValueOf(other).Elem().Field(i)
+		if field.IsZero() {
+			t.Fatalf("the test does not set field %d", i)
+		}
+		field.SetZero()
+		if sameDefinition(full(), other) || sameDefinition(other, full()) {
+			t.Errorf("field %s is not compared", reflect.TypeFor[tool.Definition]().Field(i).Name)
+		}
+	}
+	other := full()
+	other.RateLimit.Calls = 2
+	if sameDefinition(full(), other) {
+		t.Error("rate limits are not compared")
 	}
 }

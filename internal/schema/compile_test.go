@@ -45,6 +45,7 @@ func TestCompilesLater(t *testing.T) { //nolint:paralleltest // others' allocati
 		{`{"$schema":"https://json-schema.org/draft/2020-12/schema",` + benchSchema[1:], true},
 		{`{"$schema":"http://json-schema.org/draft-07/schema#",` + benchSchema[1:], false},
 		{object(`"a":{"contains":{"const":1}}`, ``), false},
+		{object(`"a":{"pattern":"`+strings.Repeat(`\\pL`, 10)+`"}`, ``), false},
 		{object(`"a":{"anyOf":[`+strings.Repeat(`{},`, maxLater)+`{}]}`, ``), false},
 	} {
 		s := mustInput(t, c.text)

@@ -121,12 +121,12 @@ var certain = map[string]bool{
 	"items": true, "allOf": true, "anyOf": true, "oneOf": true, "not": true,
 }
 
-// maxLater bounds the subschemas that v5 compiles during a call: so many take it 5 ms.
+// maxLater bounds the cost, in subschemas, of what v5 compiles during a call: so many take it 5 ms.
 const maxLater = 200
 
 // compiles reports whether v5 is sure to compile the copy of a schema, and soon.
 func (b *builder) compiles() bool {
-	if len(b.nodes) > maxLater {
+	if b.cost() > maxLater {
 		return false
 	}
 	for _, n := range b.nodes {
