@@ -20,7 +20,7 @@ type plain struct {
 	Ratio  float64 `json:"ratio"`
 	Hidden string  `json:"-"`
 	Quoted int     `json:"quoted,string"`
-	lower  string
+	lower  string  //nolint:unused // encoding/json does not see it
 }
 
 type small uint8

@@ -64,6 +64,21 @@ func TestCarrierIsTaken(t *testing.T) {
 	})
 }
 
+// The host closes the socket of a plugin that does not know about it.
+func TestUnknownSocketIsClosed(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), ceiling)
+	defer cancel()
+	p := open(t, plugintest.Unaware)
+	_, err := p.Execute(ctx, tool.Call{Name: "unaware.read"})
+	if err == nil || !strings.Contains(err.Error(), "0 bytes, EOF") {
+		t.Errorf("it reads %v", err)
+	}
+	if c := p.Status().Carrier; c != plugin.Unary {
+		t.Errorf("calls travel on %s", c)
+	}
+}
+
 // A plugin inherits its sockets and nothing else, and does not see their variables
 // any more.
 func TestPluginSeesLittleOnCarriers(t *testing.T) {

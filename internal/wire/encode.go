@@ -13,7 +13,7 @@ import (
 // length returns how many bytes appendRequest appends, or somewhat more. Text that is not UTF-8 can
 // become three times as long.
 func (r *request) length() int {
-	const rest = 100 // tags and lengths, the timeout and the flags
+	const rest = 60 // tags and lengths, the timeout and the flags
 	return rest + len(r.call.ID) + len(r.call.Name) + len(r.call.Arguments) + len(r.call.Session) + len(r.call.Caller) +
 		len(r.call.IdempotencyKey) + len(r.trace.Parent) + len(r.trace.State)
 }

@@ -281,7 +281,11 @@ func (v *service) respond(number uint32, out *answer) {
 		v.out.message(kindResult, number, out.appendTo)
 		return
 	}
-	parts, size := out.parts()
+	var parts [][]byte
+	size := out.length()
+	if size <= 2*MaxMessage { // else it is too large for certain, and what is not shared would be copied
+		parts, size = out.parts()
+	}
 	if size > MaxMessage {
 		*out = newAnswer(nil, tool.Errorf(tool.CodeResourceExhausted, "the result is larger than %d MiB", MaxMessage>>20).
 			Try("ask for less at once"))

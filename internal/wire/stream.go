@@ -182,7 +182,8 @@ func (s *Stream) Execute(ctx context.Context, call tool.Call) (tool.Result, erro
 		k.progress = make(chan tool.Progress, progressQueue)
 	}
 	var long []byte // the request, if it is not to be copied
-	if k.size > maxCopied {
+	tooLarge := len(call.Arguments) > MaxMessage
+	if k.size > maxCopied && !tooLarge {
 		long = appendRequest(make([]byte, 0, req.length()), &req)
 	}
 	switch {
@@ -190,7 +191,7 @@ func (s *Stream) Execute(ctx context.Context, call tool.Call) (tool.Result, erro
 		err := gaveUp(ctx, call.Name, deadline.Cause(ctx))
 		err.Unsent = true
 		return tool.Result{}, err
-	case len(long) > MaxMessage:
+	case tooLarge || len(long) > MaxMessage:
 		return tool.Result{}, tool.Errorf(tool.CodeResourceExhausted, "the call of %s is too large to be sent", call.Name).
 			At(callstage.Execute).NeverSent().Try(fmt.Sprintf("one message holds at most %d MiB", MaxMessage>>20))
 	}

@@ -29,6 +29,7 @@ var behaviours = map[Mode]func(){
 	Asking:    func() { pluginsdk.Main(askTools()...) },
 	Versioned: beVersioned,
 	Twice:     describeTwice,
+	Unaware:   beUnaware,
 	Silent:    Hang,
 	Garbage:   func() { shout("hello from the plugin\x1b[31m\n") },
 	Printing:  func() { printEverywhere(); pluginsdk.Main(logTools()...) },

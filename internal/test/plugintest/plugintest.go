@@ -33,6 +33,7 @@ const (
 	Lively    Mode = "lively"    // has health, sessions that end and a shutdown, see beLively
 	Versioned Mode = "versioned" // serves tools that tell its version, see Deploy
 	Twice     Mode = "twice"     // describes a tool twice
+	Unaware   Mode = "unaware"   // does not know about the socket that it inherits, and serves a tool that reads from it
 	Silent    Mode = "silent"    // never shakes hands
 	Garbage   Mode = "garbage"   // prints something and no handshake
 	Printing  Mode = "printing"  // prints before its handshake, and serves tools that log, see logTools

@@ -2,7 +2,9 @@ package plugintest
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"strconv"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
@@ -31,6 +33,18 @@ func (l liar) Close(context.Context) error { return nil }
 func describeTwice() {
 	d := tool.Definition{Name: "twice.tool", Description: "Is there twice.", Safety: tool.Safe}
 	serve(liar{defs: []tool.Definition{d, d}}, wire.Description{})
+}
+
+func beUnaware() {
+	fd, _ := strconv.Atoi(os.Getenv(wire.SocketVariable))
+	socket := os.NewFile(uintptr(fd), "socket")
+	read := func(string) error {
+		n, err := socket.Read(make([]byte, 1))
+		return fmt.Errorf("%d bytes, %w", n, err)
+	}
+	serve(liar{ran: read, defs: []tool.Definition{
+		{Name: "unaware.read", Description: "Reads from the socket.", Safety: tool.Safe},
+	}}, wire.Description{})
 }
 
 // serve is a plugin on bare go-plugin, as another SDK would make it.
