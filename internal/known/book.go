@@ -80,10 +80,10 @@ func (b *Book) Reload() error {
 	b.writing.Lock()
 	defer b.writing.Unlock()
 	now, err := os.Stat(b.file.Path)
-	if before := b.seen; err == nil && before != nil && os.SameFile(before, now) && before.ModTime().Equal(now.ModTime()) {
+	if err == nil && isAs(b.seen, now) {
 		return nil
 	}
-	r, err := b.file.Read()
+	r, err := b.read(now)
 	if err == nil {
 		r = r.clone()
 		b.catchUp(r)
@@ -91,6 +91,33 @@ func (b *Book) Reload() error {
 		b.seen = now
 	}
 	return err
+}
+
+// newest is what a book of this process read last: a command opens several of the same file.
+var newest atomic.Pointer[content]
+
+type content struct {
+	path string
+	info fs.FileInfo
+	all  Records // never changed
+}
+
+// read returns what the file has, which was as now before: nil, if there was none.
+func (b *Book) read(now fs.FileInfo) (Records, error) {
+	if c := newest.Load(); c != nil && c.path == b.file.Path && isAs(c.info, now) {
+		return c.all, nil
+	}
+	r, err := b.file.Read()
+	if err == nil && now != nil {
+		newest.Store(&content{b.file.Path, now, r})
+	}
+	return r, err
+}
+
+// isAs reports whether a file was not replaced or written since, by what the system says of it.
+func isAs(before, now fs.FileInfo) bool {
+	return before != nil && now != nil && os.SameFile(before, now) && before.ModTime().Equal(now.ModTime()) && before.Size() == now.Size() &&
+		before.Mode() == now.Mode()
 }
 
 // catchUp makes the changes that could not be written.

@@ -181,3 +181,25 @@ func TestManyDirectories(t *testing.T) {
 	}
 	has(t, b, there, &tool.Needs{})
 }
+
+// A command opens several books of one file, which is read once.
+func TestUnchangedBookIsReadOnce(t *testing.T) { //nolint:paralleltest // allocations are those of the process
+	dir := t.TempDir()
+	b := open(t, dir)
+	require.NoError(t, b.Note(func(all known.Records) {
+		for i := range 500 {
+			all.Ran(known.Plugin{Dir: "/plugins", Name: fmt.Sprint("p", i)}, needs("a.example:1"))
+		}
+	}))
+	path := filepath.Join(dir, known.FileName)
+	text := require.Must(os.ReadFile(path))(t)
+	unchanged := int(testing.AllocsPerRun(1, func() { open(t, dir) }))
+	changed := int(testing.AllocsPerRun(1, func() {
+		require.NoError(t, os.WriteFile(path+".new", text, 0o600))
+		require.NoError(t, os.Rename(path+".new", path))
+		open(t, dir)
+	}))
+	if unchanged*10 > changed {
+		t.Errorf("%d allocations, %d if it was changed", unchanged, changed)
+	}
+}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -36,16 +35,8 @@ type Word struct {
 
 const maxItems = 1000
 
-var known sync.Map // *Setting by type
-
-// Of returns the setting that a type holds, such as a struct. It is not to be changed.
-func Of(t reflect.Type) *Setting {
-	s, ok := known.Load(t)
-	if !ok {
-		s, _ = known.LoadOrStore(t, of(t, ""))
-	}
-	return s.(*Setting) //nolint:forcetypeassert // nothing else is in it
-}
+// Of returns the setting that a type holds, such as a struct, by its tags, which make generate reads.
+func Of(t reflect.Type) *Setting { return of(t, "") }
 
 // of returns the setting of a type, in which texts are of a kind.
 func of(t reflect.Type, is string) *Setting {

@@ -49,7 +49,6 @@ func (d *daemon) serveStdio(ctx context.Context) error {
 	if err := d.serveMetrics(tasks); err != nil {
 		return err
 	}
-	useProcessors(1) // most of the time one call is in progress
 	transport := &mcpstdio.Transport{
 		In: os.Stdin, Out: os.Stdout, Whole: mcpstdio.IsFile(os.Stdin), Stop: ctx.Done(), Started: d.started, Drain: d.options.Drain,
 	}
@@ -64,6 +63,7 @@ func (d *daemon) serveStdio(ctx context.Context) error {
 	if err := d.load(loading); err != nil && loading.Err() == nil {
 		return err
 	}
+	useProcessors(1) // from now on, most of the time one call is in progress
 	changed := make(chan struct{}, 1)
 	defer d.watchConfig(changed)()
 	defer d.watchPlugins()()
