@@ -145,6 +145,9 @@ func notes(s plugin.Status) string {
 	if len(s.Changed) > 0 {
 		all = append(all, changedTools(s))
 	}
-	all = append(append(all, s.Held, spare(s)), pluginrun.LostLines(s.Name, s.Lost)...)
+	if s.Spare != 0 {
+		all = append(all, "spare: "+spare(s))
+	}
+	all = append(append(all, s.Held), pluginrun.LostLines(s.Name, s.Lost)...)
 	return strings.Join(slices.DeleteFunc(all, func(note string) bool { return note == "" }), "; ")
 }

@@ -156,7 +156,7 @@ func (s *supervisor) takeSpare(a *attempt) *instance {
 	}
 	<-a.done
 	run := a.run
-	if run == nil || run.proc.hasEnded() {
+	if run == nil {
 		return nil
 	}
 	if !s.spares.stands(run) {
@@ -165,6 +165,9 @@ func (s *supervisor) takeSpare(a *attempt) *instance {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if run.end != nil {
+		return nil
+	}
 	now := time.Now()
 	s.spares.backoff.ended(now, now.Sub(run.since), "")
 	run.spare, run.since = false, now

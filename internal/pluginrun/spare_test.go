@@ -142,42 +142,46 @@ func TestSpareEndsWithThePlugin(t *testing.T) {
 // What is not as a process would be that was started now does not take over.
 func TestSpareOfOtherThings(t *testing.T) {
 	t.Parallel()
-	var refuse atomic.Bool
-	var asked atomic.Int64
-	var protected atomic.Pointer[[]string]
-	protected.Store(&[]string{"/one"})
-	for name, change := range map[string]func(*testing.T, *pluginrun.Plugin){
-		"binary": func(t *testing.T, p *pluginrun.Plugin) {
+	type world struct {
+		refuse    atomic.Bool
+		asked     atomic.Int64 // for spares
+		protected atomic.Pointer[[]string]
+	}
+	for name, change := range map[string]func(*testing.T, *pluginrun.Plugin, *world){
+		"binary": func(t *testing.T, p *pluginrun.Plugin, _ *world) {
 			path := p.Status().Path
 			next := filepath.Join(t.TempDir(), "next")
 			require.NoError(t, os.WriteFile(next, require.Must(os.ReadFile(path))(t), 0o700))
 			require.NoError(t, os.Rename(next, path))
 		},
-		"admission": func(*testing.T, *pluginrun.Plugin) { refuse.Store(true) },
-		"protected": func(*testing.T, *pluginrun.Plugin) { protected.Store(&[]string{"/one", "/two"}) },
+		"admission": func(_ *testing.T, _ *pluginrun.Plugin, w *world) { w.refuse.Store(true) },
+		"protected": func(_ *testing.T, _ *pluginrun.Plugin, w *world) { w.protected.Store(&[]string{"/one", "/two"}) },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var w world
+			w.protected.Store(&[]string{"/one"})
 			p, serves, spare := spared(t, func(c *pluginrun.Config) {
-				c.Protected = func() []string { return *protected.Load() }
+				c.Protected = func() []string { return *w.protected.Load() }
 				c.Admit = func(spare bool) error {
 					if spare {
-						asked.Add(1)
-					} else if refuse.Swap(false) {
+						w.asked.Add(1)
+					} else if w.refuse.Swap(false) {
 						return errors.New("not as it was")
 					}
 					return nil
 				}
 			})
-			change(t, p)
+			change(t, p, &w)
 			kill(t, serves)
 			if got := answering(t, p); got == spare {
 				t.Error("the old spare answers")
 			}
 			gone(t, spare)
+			if w.asked.Load() == 0 {
+				t.Error("a spare was started unasked")
+			}
 		})
-	}
-	if asked.Load() == 0 {
-		t.Error("no spare was admitted")
 	}
 }
 

@@ -94,7 +94,9 @@ type Plugin struct {
 	Since *timestamppb.Timestamp `protobuf:"bytes,31,opt,name=since,proto3" json:"since,omitempty"`
 	// LastFault is the last call that failed by the plugin's fault while its process
 	// went on: it did not answer in time, with nonsense, or with too much. Absent: none.
-	LastFault     *PluginFault `protobuf:"bytes,32,opt,name=last_fault,json=lastFault,proto3" json:"last_fault,omitempty"`
+	LastFault *PluginFault `protobuf:"bytes,32,opt,name=last_fault,json=lastFault,proto3" json:"last_fault,omitempty"`
+	// That of the process that is kept warm; 0: there is none.
+	SparePid      int32 `protobuf:"varint,33,opt,name=spare_pid,json=sparePid,proto3" json:"spare_pid,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -351,6 +353,13 @@ func (x *Plugin) GetLastFault() *PluginFault {
 		return x.LastFault
 	}
 	return nil
+}
+
+func (x *Plugin) GetSparePid() int32 {
+	if x != nil {
+		return x.SparePid
+	}
+	return 0
 }
 
 // KeptBinary is a copy of a binary that served.
@@ -1673,7 +1682,7 @@ var File_toolhost_daemon_v1_plugin_proto protoreflect.FileDescriptor
 
 const file_toolhost_daemon_v1_plugin_proto_rawDesc = "" +
 	"\n" +
-	"\x1ftoolhost/daemon/v1/plugin.proto\x12\x12toolhost.daemon.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ftoolhost/plugin/v1/plugin.proto\"\xe3\b\n" +
+	"\x1ftoolhost/daemon/v1/plugin.proto\x12\x12toolhost.daemon.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ftoolhost/plugin/v1/plugin.proto\"\x80\t\n" +
 	"\x06Plugin\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04path\x18\x02 \x01(\tR\x04path\x12\x12\n" +
@@ -1712,7 +1721,8 @@ const file_toolhost_daemon_v1_plugin_proto_rawDesc = "" +
 	"\rstart_took_ns\x18\x1e \x01(\x03R\vstartTookNs\x120\n" +
 	"\x05since\x18\x1f \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12>\n" +
 	"\n" +
-	"last_fault\x18  \x01(\v2\x1f.toolhost.daemon.v1.PluginFaultR\tlastFault\"\x8c\x01\n" +
+	"last_fault\x18  \x01(\v2\x1f.toolhost.daemon.v1.PluginFaultR\tlastFault\x12\x1b\n" +
+	"\tspare_pid\x18! \x01(\x05R\bsparePid\"\x8c\x01\n" +
 	"\n" +
 	"KeptBinary\x12\x16\n" +
 	"\x06sha256\x18\x01 \x01(\tR\x06sha256\x12\x18\n" +
