@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	fast "github.com/segmentio/encoding/json"
+
 	"github.com/toolhost/toolhost/internal/mcpmeta"
 )
 
@@ -137,22 +139,40 @@ type Member struct {
 
 // ObjectOf returns the members of an object in their order; nil: it is not one.
 func ObjectOf(object json.RawMessage) (out []Member) {
-	dec := json.NewDecoder(bytes.NewReader(object))
-	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-		return nil
-	}
-	for dec.More() {
-		key, err := dec.Token()
-		if err != nil {
+	rest, ok := after(object, '{')
+	for ok {
+		if _, end := after(rest, '}'); end {
+			return out
+		}
+		if out != nil {
+			if rest, ok = after(rest, ','); !ok {
+				return nil
+			}
+		}
+		var m Member
+		var err error
+		if rest = bytes.TrimLeft(rest, space); !bytes.HasPrefix(rest, []byte{'"'}) {
 			return nil
 		}
-		m := Member{}
-		if m.Key, _ = key.(string); dec.Decode(&m.Value) != nil {
+		if rest, err = fast.Parse(rest, &m.Key, 0); err != nil {
+			return nil
+		}
+		if rest, ok = after(rest, ':'); !ok {
+			return nil
+		}
+		if rest, err = fast.Parse(rest, &m.Value, 0); err != nil {
 			return nil
 		}
 		out = append(out, m)
 	}
-	return out
+	return nil
+}
+
+const space = " \t\r\n"
+
+// after returns what follows a character, before which only space may be.
+func after(text []byte, c byte) (rest []byte, ok bool) {
+	return bytes.CutPrefix(bytes.TrimLeft(text, space), []byte{c})
 }
 
 // EncodeObject returns the object that has these members.
