@@ -180,14 +180,16 @@ func checkKeys(text string) error {
 		}
 		text = text[len(m[0]):]
 		key := m[1]
-		known := slices.ContainsFunc(tags, func(t tag) bool { return t.key == key })
+		if key == "json" || key == "jsonschema" || slices.ContainsFunc(tags, func(t tag) bool { return t.key == key }) {
+			continue
+		}
 		if instead, refused := keywords[key]; refused {
 			if instead == "" {
 				instead = "use pluginsdk.Argument"
 			}
 			return fmt.Errorf("there is no tag %s; %s", key, instead)
 		}
-		if near := nearest(key); !known && near != "" {
+		if near := nearest(key); near != "" {
 			return fmt.Errorf("there is no tag %s; did you mean %s?", key, near)
 		}
 	}

@@ -4,7 +4,7 @@ package plugin
 
 func (s *Settings) setDefaults() {
 	s.Enabled = true
-	s.Carrier = "stream"
+	s.Carrier = "socket"
 	s.Namespace = "auto"
 	s.Sandbox.Level = "best-effort"
 	s.Previews = true

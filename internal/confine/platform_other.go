@@ -39,6 +39,9 @@ func CheckSweep() error { return errors.ErrUnsupported }
 // Claim does nothing here: a process's number alone does not tell which process it is.
 func Claim(string) error { return nil }
 
+// Left finds nothing here.
+func Left(context.Context, string) bool { return false }
+
 // Sweep finds nothing here.
 func Sweep(context.Context, string) Swept { return Swept{} }
 

@@ -88,11 +88,14 @@ func TestSweepTouchesNothingElse(t *testing.T) {
 	); err != nil {
 		t.Fatal(err)
 	}
-	if swept := confine.Sweep(t.Context(), tmp); swept.Directories != 0 {
+	if swept := confine.Sweep(t.Context(), tmp); swept.Directories != 0 || confine.Left(t.Context(), tmp) {
 		t.Errorf("swept %+v", swept)
 	}
 	// And the one that is as it should be goes.
 	require.NoError(t, os.WriteFile(filepath.Join(me, "owner"), []byte(dead), 0o600))
+	if !confine.Left(t.Context(), tmp) {
+		t.Error("a dead host's directory is not found")
+	}
 	if swept := confine.Sweep(t.Context(), tmp); swept.Directories != 1 {
 		t.Errorf("swept %+v", swept)
 	}

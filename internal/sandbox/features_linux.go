@@ -16,19 +16,15 @@ import (
 	"github.com/toolhost/toolhost/internal/stage"
 )
 
-// Detect returns what this system has. It tries each mechanism in a process of its own, once:
-// whether a kernel has something does not tell whether a container or a security module lets
-// this user use it.
-//
-// # Errors
-//
-// Something cannot be found out for now, for want of what the system or this user has too little of.
-// Then the features are those that need no namespaces, and the next call tries again.
-var Detect = confine.Found(detect)
-
-func detect() (Features, error) {
+// simple are the features that are found without a process.
+func simple() Features {
 	f := Features{Landlock: landlockABI(), Seccomp: seccompHas(unix.SECCOMP_RET_ERRNO)}
 	f.Notify = f.Seccomp && listens(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)
+	return f
+}
+
+func detect() (Features, error) {
+	f := simple()
 	stage, err := has(Features{Stage: true}, nil)
 	if !stage {
 		return Features{}, err

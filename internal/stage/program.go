@@ -79,8 +79,12 @@ func (p *Program) Arguments(argv, envp int) {
 // Len returns how many steps there are.
 func (p *Program) Len() int { return len(p.steps) }
 
-// Fail makes a step fail, of which the number is as in [Failure]. Tests use it.
-func (p *Program) Fail(step int) { p.steps[step].Number = ^uint64(0) } // the kernel has no such call
+// Fail makes a step fail, of which the number is as in [Failure]; below 0: none. Tests use it.
+func (p *Program) Fail(step int) {
+	if step >= 0 {
+		p.steps[step].Number = ^uint64(0) // the kernel has no such call
+	}
+}
 
 // Text returns the address of a string in the stage's memory.
 func (p *Program) Text(s string) uintptr { return p.Bytes(append([]byte(s), 0)) }

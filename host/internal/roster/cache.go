@@ -10,6 +10,7 @@ import (
 	"github.com/toolhost/toolhost/host/internal/manifest"
 	"github.com/toolhost/toolhost/internal/marked"
 	"github.com/toolhost/toolhost/internal/pluginrun"
+	"github.com/toolhost/toolhost/internal/sandbox"
 )
 
 // openCache returns nil if the directory cannot be used: nothing depends on it.
@@ -17,9 +18,11 @@ func openCache(dir string, log hclog.Logger) *manifest.Cache {
 	const unused = "the cache is not used, so plugins are started to list their tools"
 	c, err := manifest.Open(dir)
 	switch {
+	case err == nil:
+		sandbox.Remember(dir)
 	case errors.Is(err, marked.ErrUnsafe), errors.Is(err, marked.ErrForeign):
 		log.Warn(unused+"; name another directory with cache_dir", "error", err)
-	case err != nil:
+	default:
 		log.Warn(unused+": mend that, or name another directory with cache_dir (off: none)", "error", err)
 	}
 	return c

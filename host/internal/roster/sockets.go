@@ -19,6 +19,7 @@ import (
 
 // Bounds of the work on directories in which other programs may be busy.
 const (
+	sweepDelay = time.Second     // until a host that has found nothing in the directory for temporary files looks everywhere
 	sweepTime  = 5 * time.Second // looking for what killed hosts left
 	sweepGrace = time.Second     // the same, after the roster begins to close
 	removeTime = 2 * time.Second // removing the roster's directory
@@ -152,12 +153,13 @@ func (s *socketDirs) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// sweep removes in the background, once, what hosts left that were killed. The lock is held.
+// sweep removes in the background, once, what hosts left that were killed. A host that ends before long, as
+// most commands do, reads /proc of all processes only if one of those left its directory. The lock is held.
 func (s *socketDirs) sweep(base string) {
 	if s.swept != nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), sweepTime)
+	ctx, cancel := context.WithCancel(context.Background())
 	stop := context.AfterFunc(s.life, func() { time.AfterFunc(sweepGrace, cancel) })
 	done := make(chan struct{})
 	s.swept = done
@@ -165,6 +167,15 @@ func (s *socketDirs) sweep(base string) {
 		defer close(done)
 		defer cancel()
 		defer stop()
+		if !confine.Left(ctx, base) {
+			select {
+			case <-time.After(sweepDelay):
+			case <-s.life.Done():
+				return
+			}
+		}
+		ctx, cancel := context.WithTimeout(ctx, sweepTime)
+		defer cancel()
 		confine.Sweep(ctx, base)
 		cgroup.Find().Sweep(ctx)
 	}()

@@ -24,6 +24,7 @@ import (
 // checkSandbox reports what this system has to confine plugins with, and what of each plugin's
 // sandbox it does not enforce.
 func checkSandbox(ctx context.Context, p *patient) {
+	sandbox.Doubt()
 	if features, err := sandbox.Detect(); err != nil {
 		p.failed(err.Error(), "no plugin is started until it can be: end what holds processes, descriptors or namespaces of this user")
 	} else {
