@@ -38,12 +38,13 @@ func (l *link) Execute(ctx context.Context, call tool.Call) (tool.Result, error)
 		arguments = json.RawMessage("{}")
 	}
 	raw, err := l.rounds(ctx, call.Session, func(open *openCall, meta mcp.Meta, in answers) error {
-		if l.direct != nil {
-			return l.callDirectly(open, theirs, arguments, meta, in)
-		}
-		_, err := l.session.CallTool(open.ctx, &mcp.CallToolParams{
+		params := &mcp.CallToolParams{
 			Meta: meta, Name: theirs, Arguments: arguments, InputResponses: in.responses, RequestState: in.state,
-		})
+		}
+		if l.direct != nil {
+			return l.callDirectly(open, params)
+		}
+		_, err := l.session.CallTool(open.ctx, params)
 		return err
 	})
 	if err != nil {
@@ -60,45 +61,19 @@ func (l *link) Execute(ctx context.Context, call tool.Call) (tool.Result, error)
 	return result, nil
 }
 
-// callDirectly calls a tool without the SDK.
-func (l *link) callDirectly(open *openCall, name string, arguments json.RawMessage, meta mcp.Meta, in answers) error {
-	rest, err := json.Marshal(&callParams{name, in.responses, in.state})
-	if err != nil {
+// callDirectly calls a tool without the SDK, with the "_meta" that it would add.
+func (l *link) callDirectly(open *openCall, params *mcp.CallToolParams) error {
+	if l.stateless() {
+		params.Meta[mcp.MetaKeyProtocolVersion] = l.session.InitializeResult().ProtocolVersion
+		params.Meta[mcp.MetaKeyClientInfo] = implementation()
+	}
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(params); err != nil {
 		return err
 	}
-	said, err := json.Marshal(meta)
-	if err != nil {
-		return err
-	}
-	params := make([]byte, 0, len(l.meta)+len(said)+len(arguments)+len(rest)+32)
-	params = append(append(params, `{"_meta":{`...), l.meta...)
-	params = append(append(append(params, said[1:]...), `,"arguments":`...), arguments...)
-	params = append(append(params, ','), rest[1:]...)
-	return l.direct.request(open, mcpwire.MethodCall, params)
-}
-
-// callParams are the parameters of a call besides its arguments and "_meta".
-type callParams struct {
-	Name           string               `json:"name"`
-	InputResponses mcp.InputResponseMap `json:"inputResponses,omitempty"`
-	RequestState   string               `json:"requestState,omitempty"`
-}
-
-// introduction returns what is the same in the "_meta" of all requests, as the SDK has it: members, each with a
-// comma after it.
-func (l *link) introduction() []byte {
-	if !l.stateless() {
-		return nil
-	}
-	var out []byte
-	for key, value := range map[string]any{
-		mcp.MetaKeyProtocolVersion: l.session.InitializeResult().ProtocolVersion, mcp.MetaKeyClientInfo: implementation(),
-	} {
-		text, _ := json.Marshal(value) // of texts
-		out = append(append(append(append(out, '"'), key...), `":`...), text...)
-		out = append(out, ',')
-	}
-	return out
+	return l.direct.request(open, mcpwire.MethodCall, bytes.TrimSuffix(text.Bytes(), []byte{'\n'}))
 }
 
 // answers are the answers to what a server asked in the result before.

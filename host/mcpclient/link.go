@@ -27,7 +27,6 @@ type link struct {
 	to      plugin.Events
 	session *mcp.ClientSession
 	direct  *pipeConn // on which calls of tools pass by the SDK; nil: they are the SDK's
-	meta    []byte    // begins the "_meta" of those calls
 	sdk     *mcp.Client
 	abort   func() error // breaks the transport, whatever the SDK waits for
 
@@ -95,7 +94,6 @@ func (u *Upstream) connectWith(
 	session, err := l.client().Connect(life, transport, &mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err == nil {
 		l.session = session
-		l.meta = l.introduction()
 		go l.watch()
 		if err = l.listFirst(ctx); err == nil {
 			for _, kept := range u.kept { // of another connection
