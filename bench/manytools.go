@@ -28,7 +28,7 @@ const manyServers = 10
 
 // manyTools is what their number costs, in a few rounds.
 func manyTools() measurement {
-	var dir, file, hostTests string
+	var dir, file string
 	median := func(f figure) func(*results) float64 {
 		return func(r *results) float64 { return r.median(f, alone) }
 	}
@@ -46,10 +46,6 @@ func manyTools() measurement {
 			if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 				return err
 			}
-			hostTests = b.binary("host.test")
-			if _, err := b.goCommand(ctx, "test", "-c", "-vet=off", "-o", hostTests, "./host"); err != nil {
-				return err
-			}
 			return b.listMany(ctx, dir, file, true)
 		},
 		measure: func(ctx context.Context, b *bench) error {
@@ -62,7 +58,7 @@ func manyTools() measurement {
 			if err := b.registerMany(); err != nil || b.round > 0 {
 				return err
 			}
-			return b.refreshMany(ctx, hostTests)
+			return b.refreshMany(ctx)
 		},
 		keys: []key{
 			{name: "tools_10k_first_ms", about: "10,000 tools of ten mounted servers: first tools/list, ms", target: 600, value: median(firstList)},
@@ -144,11 +140,14 @@ func (b *bench) registerMany() error {
 	return err
 }
 
+// hostTests is the program of host's tests.
+const hostTests = "host.test"
+
 var perRefresh = regexp.MustCompile(`BenchmarkRefreshMany\S*\s+\d+\s+(\d+) ns/op`)
 
 // refreshMany is a benchmark of host's tests: checked tools, as a fleet has them, are made only there.
-func (b *bench) refreshMany(ctx context.Context, hostTests string) error {
-	cmd := exec.CommandContext(ctx, hostTests, "-test.run", "^$", "-test.bench", "^BenchmarkRefreshMany$", "-test.benchtime", "10x")
+func (b *bench) refreshMany(ctx context.Context) error {
+	cmd := exec.CommandContext(ctx, b.binary(hostTests), "-test.run", "^$", "-test.bench", "^BenchmarkRefreshMany$", "-test.benchtime", "10x")
 	cmd.Dir = b.dir
 	cmd.Env = append(os.Environ(), fmt.Sprint("TOOLHOST_BENCH_TOOLS=", 10*b.sizes.tools))
 	out, err := cmd.CombinedOutput()

@@ -89,7 +89,7 @@ func (f *File) openCurrent(deadline time.Time) error {
 		case err != nil && !isMissing(err):
 			return err
 		}
-		if err := errors.Join(f.lockFile.begin(), f.closeFile()); err != nil { // others are to look, too
+		if err := f.closeFile(); err != nil {
 			return err
 		}
 		f.lockFile.close()
@@ -143,7 +143,7 @@ func (f *File) readEnd(size int64) (err error) {
 	var e ending
 	if size > 0 {
 		e, err = readEnding(f.at.File, size)
-	} else {
+	} else if err = f.lockFile.begin(); err == nil {
 		e, err = f.previousEnding()
 	}
 	if err != nil {

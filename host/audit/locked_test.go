@@ -212,6 +212,12 @@ func TestMovedAway(t *testing.T) {
 		equal(t, "the lines of the moved file then", len(readLines(t, path+".away")), 4)
 		equal(t, "the report", brief(verify(t, path)), "2 lines: missing 1")
 
+		require.NoError(t, os.Rename(path, path+".away"))
+		write(t, open(t, path, Options{}), 1) // which begins a file without having seen one
+		f.looked = time.Now()
+		write(t, f, 1)
+		equal(t, "the lines of a file that another process has begun", len(readLines(t, path)), 2)
+
 		for name, harm := range map[string]func() error{
 			"removed":  func() error { return os.Remove(path) },
 			"replaced": func() error { return os.Rename(path+".away", path) },

@@ -101,10 +101,6 @@ func (f *File) rotate() error {
 	if largest == maxNumber {
 		return fmt.Errorf("%s has the largest number there is, which toolhost cannot have given it: move it away", rotatedPath(f.path, largest))
 	}
-	// First, as a crash in between costs the others one look at the path.
-	if err := f.lockFile.begin(); err != nil {
-		return err
-	}
 	if err := renameNew(f.path, rotatedPath(f.path, largest+1)); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/confine"
 )
 
 // A plugin's last lines are read after it is reaped, and have its number all the same.
@@ -13,6 +14,7 @@ func TestLastLinesHaveTheirProcess(t *testing.T) {
 	t.Parallel()
 	var j Journal
 	p := newProcess(plugin.Candidate{Name: "p"}, Config{Logger: hclog.NewNullLogger(), Journal: &j})
+	p.cmd.group = confine.Group{} // it gives no brand to whatever has the number here
 	p.setPID(42)
 	p.setPID(0)
 	p.output.keep(hclog.Info, "the last words", "")
