@@ -124,7 +124,8 @@ func TestFieldsWithDefaults(t *testing.T) {
 		Most int      `json:"most,omitempty" default:"7"`
 		List []string `json:"list,omitempty" default:"a,b"`
 	}
-	flat := Func("flat", "Tells.", func(_ context.Context, v in) (string, error) { return fmt.Sprint(v), nil })
+	flat := Func("flat", "Tells.", func(_ context.Context, v in) (string, error) { return fmt.Sprint(v), nil },
+		Preview(func(_ context.Context, v in) (tool.Result, error) { return tool.Text(fmt.Sprint(v)), nil }))
 	list := Func("list", "Tells and changes.", func(_ context.Context, v listed) (string, error) {
 		defer func() { v.List[0] = "changed" }()
 		return fmt.Sprint(v), nil
@@ -133,8 +134,10 @@ func TestFieldsWithDefaults(t *testing.T) {
 		for args, want := range map[string]string{
 			`{"text":"x"}`: "{x 7 true}", `{"text":"x","most":0,"all":false}`: "{x 0 false}", `{"text":"\n","most":3}`: "{\n 3 true}",
 		} {
-			if got, err := flat.Handler(t.Context(), tool.Call{Arguments: []byte(args)}); err != nil || got.Text() != want {
-				t.Errorf("%s: got %q, %v, want %q", args, got.Text(), err, want)
+			for _, h := range []tool.Handler{flat.Handler, flat.Preview} {
+				if got, err := h(t.Context(), tool.Call{Arguments: []byte(args)}); err != nil || got.Text() != want {
+					t.Errorf("%s: got %q, %v, want %q", args, got.Text(), err, want)
+				}
 			}
 		}
 		if got, err := list.Handler(t.Context(), tool.Call{Arguments: []byte(`{"text":"x","most":1}`)}); err != nil || got.Text() != "{x 1 [a b]}" {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sync"
 	"unsafe"
 
 	"github.com/toolhost/toolhost/internal/callctx"
@@ -71,17 +72,25 @@ func Func[In, Out any](name, description string, fn func(context.Context, In) (O
 
 // handler returns fn as a handler that fills in and decodes arguments and encodes results.
 func handler[In, Out any](name string, d *defaults, fn func(context.Context, In) (Out, error)) tool.Handler {
-	known, all := fieldsOf(reflect.TypeFor[In]())
-	var absent In // what fn sees if nothing is passed
-	if d.root != nil {
-		var err error
-		if absent, err = unmarshal[In](d.fill(nil)); err != nil || !all { // others may share what they point to
-			known = nil
-		}
+	type plain struct {
+		known  fields
+		absent In // what fn sees if nothing is passed
 	}
+	of := sync.OnceValue(func() (p plain) { // by the first call, as a preview's handler is made before all defaults are known
+		var all bool
+		p.known, all = fieldsOf(reflect.TypeFor[In]())
+		if d.root != nil {
+			var err error
+			if p.absent, err = unmarshal[In](d.fill(nil)); err != nil || !all { // others may share what they point to
+				p.known = nil
+			}
+		}
+		return p
+	})
 	return func(ctx context.Context, call tool.Call) (tool.Result, error) {
-		in, err := absent, error(nil)
-		if !known.decode(call.Arguments, reflect.ValueOf(&in).Elem()) {
+		p := of()
+		in, err := p.absent, error(nil)
+		if !p.known.decode(call.Arguments, reflect.ValueOf(&in).Elem()) {
 			in, err = decode[In](name, d.fill(call.Arguments))
 		}
 		if err != nil {

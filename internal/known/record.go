@@ -3,7 +3,6 @@ package known
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	fast "github.com/segmentio/encoding/json"
 
 	"github.com/toolhost/toolhost/internal/need"
 	"github.com/toolhost/toolhost/internal/sandbox"
@@ -92,7 +93,7 @@ type Records map[string]map[string]Record
 // UnmarshalJSON refuses needs that no plugin can declare: they cannot be compared.
 func (r *Records) UnmarshalJSON(text []byte) error {
 	var all map[string]map[string]Record
-	if err := json.Unmarshal(text, &all); err != nil {
+	if err := fast.Unmarshal(text, &all); err != nil {
 		return err
 	}
 	for dir, plugins := range all {

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"time"
 
+	fast "github.com/segmentio/encoding/json"
+
 	"github.com/toolhost/toolhost/internal/safefile"
 	"github.com/toolhost/toolhost/internal/trusted"
 )
@@ -55,7 +57,7 @@ func (f File[T]) Read() (T, error) {
 	if err != nil {
 		return value, err
 	}
-	if err := json.Unmarshal(text, &value); err != nil {
+	if err := fast.Unmarshal(text, &value); err != nil { // as a book of many plugins is read by each command
 		var zero T
 		return zero, fmt.Errorf("%s is damaged: %w: mend or remove it", f.Path, err)
 	}

@@ -41,7 +41,7 @@ func TestCalls(t *testing.T) {
 						opts = append(opts, host.WithLocks(host.Lock{File: lock}))
 					}
 					status := useNotes(t, plugins, opts...)
-					if status.Carrier != plugin.Stream {
+					if status.Carrier != plugin.Socket {
 						t.Errorf("its calls travel by %s", status.Carrier)
 					}
 				})

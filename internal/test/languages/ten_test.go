@@ -70,7 +70,7 @@ func TestTen(t *testing.T) {
 				t.Errorf("boom: %s", got)
 			}
 			log.awaits(t, trace)
-			if status := h.Plugins()[0]; status.Carrier != plugin.Stream || status.Starts != 1 {
+			if status := h.Plugins()[0]; status.Carrier != plugin.Socket || status.Starts != 1 {
 				t.Errorf("its calls travel by %s, and it was started %d times", status.Carrier, status.Starts)
 			}
 		})

@@ -80,7 +80,7 @@ log_level: info
 root: elsewhere
 defaults: {idle_time: 2m, carrier: unary}
 plugins:
-  a: {arguments: [x], carrier: stream, idle_time: 1m}
+  a: {arguments: [x], carrier: socket, idle_time: 1m}
   b: {environment: {S: two}}
   new: {config: {b: 1, a: 2}, enabled: false}
 tools: {t: {disable: true}, u: {safety: safe}}
