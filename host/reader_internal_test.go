@@ -19,8 +19,6 @@ func TestReadsDoNotWaitForWriters(t *testing.T) {
 	}))
 	h.registry.mu.Lock()
 	defer h.registry.mu.Unlock()
-	h.compiler.mu.Lock()
-	defer h.compiler.mu.Unlock()
 	if out := h.Call(t.Context(), tool.Call{Name: "x"}); !out.Success {
 		t.Errorf("outcome %+v", out)
 	}
