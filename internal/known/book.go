@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/toolhost/toolhost/internal/state"
 )
@@ -88,7 +89,9 @@ func (b *Book) Reload() error {
 		r = r.clone()
 		b.catchUp(r)
 		b.set(r)
-		b.seen = now
+		if b.seen = nil; isSettled(now) {
+			b.seen = now
+		}
 	}
 	return err
 }
@@ -108,11 +111,15 @@ func (b *Book) read(now fs.FileInfo) (Records, error) {
 		return c.all, nil
 	}
 	r, err := b.file.Read()
-	if err == nil && now != nil {
+	if err == nil && isSettled(now) {
 		newest.Store(&content{b.file.Path, now, r})
 	}
 	return r, err
 }
+
+// isSettled reports whether what the system says of a file would show that it was replaced since: file systems give the number
+// of a removed file to the next one, and times are those of a clock that ticks every few milliseconds.
+func isSettled(info fs.FileInfo) bool { return info != nil && time.Since(info.ModTime()) > time.Second }
 
 // isAs reports whether a file was not replaced or written since, by what the system says of it.
 func isAs(before, now fs.FileInfo) bool {

@@ -147,7 +147,7 @@ func TestPluginSeesLittle(t *testing.T) {
 	if seen.Stdin != "" {
 		t.Errorf("standard input has %q", seen.Stdin)
 	}
-	if len(seen.Files) != 1 || !strings.HasPrefix(seen.Files[0], "3 socket:") { // for gRPC
+	if len(seen.Files) != 2 || !strings.HasPrefix(seen.Files[0], "3 socket:") || !strings.HasPrefix(seen.Files[1], "4 socket:") { // for gRPC and for calls
 		t.Errorf("the plugin inherited %q", seen.Files)
 	}
 	if seen.Dir != root {
