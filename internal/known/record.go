@@ -3,6 +3,7 @@ package known
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,8 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
-
-	fast "github.com/segmentio/encoding/json"
 
 	"github.com/toolhost/toolhost/internal/need"
 	"github.com/toolhost/toolhost/internal/sandbox"
@@ -93,7 +92,7 @@ type Records map[string]map[string]Record
 // UnmarshalJSON refuses needs that no plugin can declare: they cannot be compared.
 func (r *Records) UnmarshalJSON(text []byte) error {
 	var all map[string]map[string]Record
-	if err := fast.Unmarshal(text, &all); err != nil {
+	if err := json.Unmarshal(text, &all); err != nil {
 		return err
 	}
 	for dir, plugins := range all {

@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"time"
 
-	fast "github.com/segmentio/encoding/json"
-
 	"github.com/toolhost/toolhost/internal/safefile"
 	"github.com/toolhost/toolhost/internal/trusted"
 )
@@ -57,7 +55,7 @@ func (f File[T]) Read() (T, error) {
 	if err != nil {
 		return value, err
 	}
-	if err := fast.Unmarshal(text, &value); err != nil { // as a book of many plugins is read by each command
+	if err := json.Unmarshal(text, &value); err != nil {
 		var zero T
 		return zero, fmt.Errorf("%s is damaged: %w: mend or remove it", f.Path, err)
 	}

@@ -14,6 +14,19 @@ import (
 	"github.com/toolhost/toolhost/internal/test/escape"
 )
 
+// patiently lets a child do what it may have to repeat: the kernel counts the namespaces of those that have ended a little
+// longer, and other attempts make some, too.
+func patiently(steps func(*child)) (err error) {
+	for until := time.Now().Add(10 * time.Second); time.Now().Before(until); time.Sleep(time.Millisecond) {
+		var c child
+		steps(&c)
+		if err = c.run(); !errors.Is(err, unix.ENOSPC) {
+			break
+		}
+	}
+	return err
+}
+
 // namespaces are ways to have another view of the system, and with it other rights.
 func namespaces() map[string]func(*escape.World) escape.Answer {
 	all := map[string]func(*escape.World) escape.Answer{
@@ -38,14 +51,7 @@ func namespaces() map[string]func(*escape.World) escape.Answer {
 					_ = unix.Kill(c.pid, unix.SIGKILL)
 					_ = c.wait()
 				}
-				// The kernel counts them a little longer, and other attempts make some, too.
-				for until := time.Now().Add(10 * time.Second); time.Now().Before(until); time.Sleep(time.Millisecond) {
-					var c child
-					c.do(unix.SYS_UNSHARE, unix.CLONE_NEWUSER)
-					if !errors.Is(c.run(), unix.ENOSPC) {
-						return
-					}
-				}
+				_ = patiently(func(c *child) { c.do(unix.SYS_UNSHARE, unix.CLONE_NEWUSER) })
 			}()
 			for range escape.TakenNamespaces {
 				c := &child{}
@@ -66,25 +72,25 @@ func namespaces() map[string]func(*escape.World) escape.Answer {
 		},
 		// With a user namespace comes every right in it.
 		"user-mount": inScratch(func(_ *escape.World, dir string) escape.Answer {
-			var c child
-			c.do(unix.SYS_UNSHARE, unix.CLONE_NEWUSER|unix.CLONE_NEWNS)
-			c.do(unix.SYS_MOUNT, "none", dir, "tmpfs", 0, 0)
-			return outcome(c.run())
+			return outcome(patiently(func(c *child) {
+				c.do(unix.SYS_UNSHARE, unix.CLONE_NEWUSER|unix.CLONE_NEWNS)
+				c.do(unix.SYS_MOUNT, "none", dir, "tmpfs", 0, 0)
+			}))
 		}),
 		"user-network": func(*escape.World) escape.Answer {
-			var c child
-			c.do(unix.SYS_UNSHARE, unix.CLONE_NEWUSER|unix.CLONE_NEWNET)
-			c.do(unix.SYS_SOCKET, unix.AF_PACKET, unix.SOCK_RAW, 0)
-			return outcome(c.run())
+			return outcome(patiently(func(c *child) {
+				c.do(unix.SYS_UNSHARE, unix.CLONE_NEWUSER|unix.CLONE_NEWNET)
+				c.do(unix.SYS_SOCKET, unix.AF_PACKET, unix.SOCK_RAW, 0)
+			}))
 		},
 		"user-unprotect": func(w *escape.World) escape.Answer {
-			var c child
-			c.do(unix.SYS_UNSHARE, unix.CLONE_NEWUSER|unix.CLONE_NEWNS)
-			c.try(unix.SYS_UMOUNT2, w.Target, unix.MNT_DETACH)
-			c.try(unix.SYS_MOUNT, "none", w.Target, "none", unix.MS_REMOUNT|unix.MS_BIND, 0)
-			fd := c.do(unix.SYS_OPENAT, unix.AT_FDCWD, w.Target, unix.O_WRONLY, 0)
-			c.do(unix.SYS_WRITE, fd, []byte("x"), 1)
-			return outcome(c.run())
+			return outcome(patiently(func(c *child) {
+				c.do(unix.SYS_UNSHARE, unix.CLONE_NEWUSER|unix.CLONE_NEWNS)
+				c.try(unix.SYS_UMOUNT2, w.Target, unix.MNT_DETACH)
+				c.try(unix.SYS_MOUNT, "none", w.Target, "none", unix.MS_REMOUNT|unix.MS_BIND, 0)
+				fd := c.do(unix.SYS_OPENAT, unix.AT_FDCWD, w.Target, unix.O_WRONLY, 0)
+				c.do(unix.SYS_WRITE, fd, []byte("x"), 1)
+			}))
 		},
 		"join-user":    func(w *escape.World) escape.Answer { return join(w, unix.CLONE_NEWUSER, "user") },
 		"join-network": func(w *escape.World) escape.Answer { return join(w, unix.CLONE_NEWNET, "net") },
