@@ -64,8 +64,7 @@ func coldCall() measurement {
 			}
 			call := func(socket string, more ...string) *exec.Cmd {
 				cmd := b.toolhost(append([]string{"call", j.Tool, args, "--plugin-dir", dir}, more...)...)
-				// What other measurements' commands remember of a hundred plugins would be read, too.
-				cmd.Env = append(cmd.Env, "TOOLHOST_SOCKET="+filepath.Join(b.dir, socket), "XDG_STATE_HOME="+filepath.Join(b.dir, "one-state"))
+				cmd.Env = append(cmd.Env, "TOOLHOST_SOCKET="+filepath.Join(b.dir, socket), "XDG_STATE_HOME="+dir+"-state")
 				return cmd
 			}
 			ways[alone] = func(ctx context.Context) (string, error) { return run(ctx, call("none", "--grant", work.Permission)) }

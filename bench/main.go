@@ -2,7 +2,7 @@
 // with go-plugin alone, over MCP, and over a plain socket. Everything takes turns
 // in one run; what counts are the ratios within a round.
 //
-//	go run .                        # everything, about eight minutes
+//	go run .                        # everything, about seven minutes
 //	go run . -only 'latency|load'   # some of it; writes no files
 //	go run . -quick                 # a look at whether it works
 //	go run . -profile DIR           # where the host's time goes

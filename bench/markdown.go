@@ -74,33 +74,19 @@ func (r *report) writeVariants(b *strings.Builder) {
 	}
 }
 
-// writeOthers writes the figures that have no column, with a column for each
-// variant that one of them is of.
+// writeOthers writes the figures that have no column, and what they are for each variant that has one.
 func (r *report) writeOthers(b *strings.Builder) {
-	var figures []figure
-	var names []string
+	head := "\n| | |\n|---|---|\n"
 	for _, f := range r.figures {
 		if slices.ContainsFunc(columns, func(c column) bool { return c.figure == f }) || slices.Contains(attackFigures, f) {
 			continue
 		}
-		figures = append(figures, f)
-		for _, name := range r.names[f] {
-			if !slices.Contains(names, name) {
-				names = append(names, name)
-			}
+		var values []string
+		for _, name := range slices.Sorted(slices.Values(r.names[f])) {
+			values = append(values, name+" "+number(r.median(f, name)))
 		}
-	}
-	if len(figures) == 0 {
-		return
-	}
-	slices.Sort(names)
-	fmt.Fprintf(b, "\n| | %s |\n|---|%s\n", strings.Join(names, " | "), strings.Repeat("--:|", len(names)))
-	for _, f := range figures {
-		fmt.Fprintf(b, "| %s |", f.about)
-		for _, name := range names {
-			fmt.Fprintf(b, " %s |", number(r.median(f, name)))
-		}
-		b.WriteString("\n")
+		fmt.Fprintf(b, "%s| %s | %s |\n", head, f.about, strings.Join(values, ", "))
+		head = ""
 	}
 }
 

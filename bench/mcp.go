@@ -24,7 +24,7 @@ var (
 	servedRate = figure{"mcp_calls_per_s_64", "calls by MCP in a second, 64 callers"}
 	servedCPU  = figure{"mcp_cpu_64_us", "CPU of the server that is called by MCP, or of toolhost, per call, 64 callers, µs"}
 	listServed = figure{"mcp_list_ms", "from the start of toolhost serve --mcp stdio to the answer of tools/list, 20 plugins remembered, ms"}
-	listCooled = figure{"mcp_list_cold_ms", "the same, nothing remembered: the first answer, whatever is there by then, ms"}
+	listCooled = figure{"mcp_list_cold_ms", "from the start of toolhost serve --mcp stdio to the first tools/list, 20 plugins, nothing remembered, ms"}
 )
 
 // The variants of a call by MCP.
@@ -209,7 +209,9 @@ func (b *bench) toolhost(args ...string) *exec.Cmd {
 
 // serving is toolhost serve --mcp stdio with a directory of plugins.
 func (b *bench) serving(dir string, args ...string) *exec.Cmd {
-	return b.toolhost(append([]string{"serve", "--mcp", "stdio", "--grant", work.Permission, "--plugin-dir", dir}, args...)...)
+	cmd := b.toolhost(append([]string{"serve", "--mcp", "stdio", "--grant", work.Permission, "--plugin-dir", dir}, args...)...)
+	cmd.Env = append(cmd.Env, "XDG_STATE_HOME="+dir+"-state") // what others remember of a hundred plugins would be read, too
+	return cmd
 }
 
 // variant is a session whose tools' names begin with a prefix.
