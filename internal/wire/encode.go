@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/binary"
 	"slices"
+	"strings"
 	"unsafe"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -94,9 +95,9 @@ func (a *answer) encode(e *encoder) {
 		k.encode(e)
 		e.close(content)
 	}
-	e.b = appendString(e.b, resultStructured, view(a.result.Structured))
+	e.bytes(resultStructured, view(a.result.Structured))
 	e.b = appendBool(e.b, resultIsError, a.result.IsError)
-	e.b = appendString(e.b, resultMeta, view(a.result.Meta))
+	e.bytes(resultMeta, view(a.result.Meta))
 	e.close(result)
 }
 
@@ -140,6 +141,15 @@ func (e *encoder) text(num protowire.Number, s string) {
 	e.parts = append(e.parts, e.b, unsafe.Slice(unsafe.StringData(s), len(s)))
 	e.done += len(e.b) + len(s)
 	e.b = nil
+}
+
+// bytes writes a field whose memory the handler may use again. What is long is copied once, into a part of its own, which
+// close does not move.
+func (e *encoder) bytes(num protowire.Number, s string) {
+	if e.share && len(s) > maxCopied {
+		s = strings.Clone(s)
+	}
+	e.text(num, s)
 }
 
 // block is a content block, split into its fields.
@@ -201,8 +211,8 @@ func (k *block) encode(e *encoder) {
 	for i, s := range k.fields {
 		switch num := protowire.Number(i); {
 		case s == "":
-		case num == k.bytes: // which the handler may reuse
-			e.b = appendString(e.b, num, s)
+		case num == k.bytes:
+			e.bytes(num, s)
 		default:
 			e.text(num, clean(s))
 		}

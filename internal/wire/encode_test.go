@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -134,4 +135,23 @@ func responseLength(res *tool.Result, err error) int {
 func appendResponse(b []byte, res *tool.Result, err error) []byte {
 	a := newAnswer(res, err)
 	return a.appendTo(b)
+}
+
+// The parts of a long answer are the answer, whatever its handler does with its memory meanwhile.
+func TestPartsAreTheAnswer(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{10, maxCopied, maxCopied + 1, 1 << 20} {
+		text, data, structured := strings.Repeat("é", size), bytes.Repeat([]byte("d"), size), []byte(`"`+strings.Repeat("s", size)+`"`)
+		a := newAnswer(&tool.Result{
+			Content:    []tool.Content{tool.ImageContent{Data: data, MIMEType: "image/png"}, tool.TextContent{Text: text}, tool.ImageContent{Data: data}},
+			Structured: structured, Meta: structured,
+		}, nil)
+		want := a.appendTo(nil)
+		parts, n := a.parts()
+		clear(data)
+		clear(structured)
+		if got := bytes.Join(parts, nil); !bytes.Equal(got, want) || n != len(want) {
+			t.Errorf("%d: %d bytes, said to be %d, and not the %d", size, len(got), n, len(want))
+		}
+	}
 }
