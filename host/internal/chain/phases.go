@@ -95,6 +95,11 @@ func (t *Trace) Answered(ctx context.Context) {
 	p.Asked += tool.Duration(asked)
 }
 
+// Elsewhere notes that another host ran the call, and what that says of its phases there; nil: nothing.
+func (t *Trace) Elsewhere(host string, said *policy.Phases) {
+	t.phases.On, t.phases.There = host, said
+}
+
 // Finish ends the phases of a call that took so long. The first time counts.
 func (t *Trace) Finish(took time.Duration, call tool.Call, res tool.Result) {
 	p := &t.phases
