@@ -220,7 +220,7 @@ func (g *servedLink) run(ctx context.Context, c *configured, p namedPeer, call t
 	}
 	call.IdempotencyKey = ""
 	out, res, err := session.CallWith(ctx, call, o)
-	a := answer{Phases: out.Metadata.Phases}
+	a := answer{Phases: &out.Metadata.Phases}
 	if err != nil {
 		return a.failed(err)
 	}
