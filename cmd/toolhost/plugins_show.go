@@ -175,6 +175,7 @@ func (p shownPlugin) fields() []output.Field {
 		{Name: "needs", Value: needs(p.Status)},
 		{Name: "sandbox", Value: sandboxLevel(p.Sandbox)},
 		{Name: "open", Value: openTo(p.Sandbox)},
+		{Name: "uses", Value: usage(p.Usage)},
 		{Name: "start took", Value: startTime(p.Status)},
 		{Name: "ready since", Value: since},
 		{Name: "starts", Value: strconv.Itoa(p.Starts)},
@@ -183,6 +184,20 @@ func (p shownPlugin) fields() []output.Field {
 		{Name: "tools", Value: output.OrDash(strings.Join(p.ToolNames, ", "))},
 		{Name: "besides", Value: besides(p.Offers)},
 	}...)
+}
+
+// usage says what a plugin's processes use; empty: it has had none.
+func usage(u *plugin.Usage) string {
+	if u == nil {
+		return ""
+	}
+	how := "by its processes"
+	if u.Group {
+		how = "by its control group"
+	}
+	const mebi = 1 << 20
+	return fmt.Sprintf("CPU %v in all, memory %.1f MiB (at most %.1f), descriptors %d, refused %d; %s", time.Duration(u.CPU).Round(time.Millisecond),
+		float64(u.Memory)/mebi, float64(u.MaxMemory)/mebi, u.Descriptors, u.Refused, how)
 }
 
 // besides says how much a server has besides tools; empty: nothing.

@@ -96,6 +96,27 @@ type Status struct {
 	// LastFault is the last call that failed by the plugin's fault while its process
 	// went on: it did not answer in time, with nonsense, or with too much. Nil: none.
 	LastFault *Fault `json:"last_fault,omitempty"`
+	// Usage is what its processes use, as of a quarter of a second ago at most. Nil: it has had none.
+	Usage *Usage `json:"usage,omitempty"`
+}
+
+// Usage is what the processes of a plugin use, with a spare and those that were replaced and whose calls
+// have not ended.
+type Usage struct {
+	// CPU is the processor time of all its processes since the plugin was loaded: it never becomes less.
+	CPU tool.Duration `json:"cpu"`
+	// Memory is in bytes, and MaxMemory the most that it was since the processes of now began, as far as that
+	// was seen. 0: no process runs, or it is not known.
+	Memory    int64 `json:"memory"`
+	MaxMemory int64 `json:"max_memory"`
+	// Descriptors are those that are open.
+	Descriptors int `json:"descriptors"`
+	// Refused counts the accesses that its sandbox refused, as far as the system tells: system calls and
+	// hosts, not files.
+	Refused int64 `json:"refused"`
+	// Group says that a control group counts CPU and memory, of all that the processes have started. Else they are
+	// sums over the processes that can be found in /proc, which count what these share several times.
+	Group bool `json:"group"`
 }
 
 // Offers counts what a server has besides tools, at most 1,000 of each kind.

@@ -70,6 +70,12 @@ func (t *Tree) Create(purpose string, limits Limits) (_ *Group, err error) {
 		}
 		g.parts[i].limits = append(g.parts[i].limits, limit)
 	}
+	if p := t.parents[counting]; p.err == nil && len(g.parts) > 0 {
+		dir := filepath.Join(p.dir, name)
+		if !slices.ContainsFunc(g.parts, func(have part) bool { return have.dir == dir }) && t.kernel.mkdir(dir) == nil {
+			g.parts = append(g.parts, part{dir: dir}) // it bounds nothing, so a group can do without
+		}
+	}
 	return g, nil
 }
 

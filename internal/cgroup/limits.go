@@ -17,6 +17,10 @@ const (
 	PIDs   Limit = "pids"
 )
 
+// counting is the controller of version 1 that counts what a group uses of processors. Version 2 counts
+// that in each group.
+const counting Limit = "cpuacct"
+
 // All are the limits.
 var All = []Limit{Memory, CPU, PIDs}
 
@@ -57,6 +61,13 @@ func (l Limits) List() ([]Limit, error) {
 		}
 	}
 	return out, nil
+}
+
+// Usage is what the processes of a group use together.
+type Usage struct {
+	CPU    time.Duration // since the group was made; 0: it is not known
+	Memory int64         // without the files that the kernel can drop; 0: it is not known
+	Peak   int64         // the most that it was, with such files
 }
 
 // Exceeded says what a group did not get because of its limits, since it was made.

@@ -41,6 +41,12 @@ func (g *Group) Enforces() []Limit { return nil }
 // Exceeded is empty here.
 func (g *Group) Exceeded() Exceeded { return Exceeded{} }
 
+// Usage is empty here.
+func (g *Group) Usage() Usage { return Usage{} }
+
+// Processes is empty here.
+func (g *Group) Processes(int) []int { return nil }
+
 // Kill does nothing here.
 func (g *Group) Kill() error { return nil }
 

@@ -55,7 +55,7 @@ func findIn(root string, k kernel) *Tree {
 	if err == nil {
 		unified = t.findUnified(m)
 	}
-	for _, limit := range All {
+	for _, limit := range append([]Limit{counting}, All...) {
 		p := parent{err: err}
 		if err == nil {
 			p = t.findParent(m, limit, unified)

@@ -220,18 +220,22 @@ func TestUnifiedGroup(t *testing.T) {
 			t.Errorf("%s: %q, want %q", file, got, want)
 		}
 	}
-	if e := g.Exceeded(); e != (Exceeded{}) {
+	if e := g.Exceeded(); e != (Exceeded{}) || g.Usage() != (Usage{}) {
 		t.Errorf("exceeded: %+v", e)
 	}
 	for file, text := range map[string]string{
-		"memory.events": "low 0\nhigh 0\nmax 92\noom 1\noom_kill 2\noom_group_kill 0\n",
-		"pids.events":   "max 3\n",
-		"cpu.stat":      "usage_usec 9\nnr_throttled 1\nthrottled_usec 1500000\n",
+		"memory.events":  "low 0\nhigh 0\nmax 92\noom 1\noom_kill 2\noom_group_kill 0\n",
+		"pids.events":    "max 3\n",
+		"cpu.stat":       "usage_usec 9\nnr_throttled 1\nthrottled_usec 1500000\n",
+		"memory.current": "5000\n", "memory.peak": "7000\n", "memory.stat": "anon 900\ninactive_file 4000\n",
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(own, file), []byte(text), 0o600))
 	}
 	if e := g.Exceeded(); e != (Exceeded{Memory: 2, PIDs: 3, Throttled: 1500 * time.Millisecond}) {
 		t.Errorf("exceeded: %+v", e)
+	}
+	if u := g.Usage(); u != (Usage{CPU: 9 * time.Microsecond, Memory: 1000, Peak: 7000}) {
+		t.Errorf("usage: %+v", u)
 	}
 	second, err := tree.Create("second", Limits{PIDs: 5})
 	if err != nil || content(t, filepath.Dir(second.Procs()[0]), "memory.max") != "" {

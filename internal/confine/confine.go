@@ -45,6 +45,12 @@ const RunVariable = "TOOLHOST_RUN"
 // DirPrefix begins the names of the socket directories of hosts.
 const DirPrefix = "toolhost-"
 
+// Usage is what processes use together.
+type Usage struct {
+	CPU    time.Duration // so far, with what those have used that have ended and were waited for
+	Memory int64         // that is resident; what they share counts for each
+}
+
 // Swept counts what [Sweep] removed.
 type Swept struct {
 	Processes   int

@@ -21,6 +21,12 @@ func (n Namespaces) Check() error {
 // Usage counts nothing here.
 func (g Group) Usage() (processes int, memory int64) { return 0, 0 }
 
+// UsageBelow counts nothing here.
+func UsageBelow(int, int) (Usage, []int) { return Usage{}, nil }
+
+// Descriptors counts nothing here.
+func Descriptors([]int) int { return 0 }
+
 // End does nothing here.
 func (g Group) End() {}
 

@@ -163,14 +163,15 @@ const maxDenials = 64
 
 // denials counts what the sandbox of a plugin refuses.
 type denials struct {
-	tell func(text string) // what is denied for the first time, and then for each tenth power
+	tell  func(text string) // what is denied for the first time, and then for each tenth power
+	usage *Usage            // counts all
 
 	mu    sync.Mutex
 	kinds []plugin.Denial
 }
 
-func newDenials(plugin string, log hclog.Logger, journal *Journal) *denials {
-	return &denials{tell: func(text string) {
+func newDenials(plugin string, log hclog.Logger, journal *Journal, usage *Usage) *denials {
+	return &denials{usage: usage, tell: func(text string) {
 		text = sanitize.Line(text, 300)
 		log.Warn("the sandbox of plugin " + plugin + " denies: " + text)
 		journal.Tell(hclog.Warn, "the sandbox denies: "+text)
@@ -178,6 +179,7 @@ func newDenials(plugin string, log hclog.Logger, journal *Journal) *denials {
 }
 
 func (d *denials) add(what string) {
+	d.usage.refused.Add(1)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	i := slices.IndexFunc(d.kinds, func(k plugin.Denial) bool { return k.What == what })

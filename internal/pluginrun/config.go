@@ -78,6 +78,8 @@ type Config struct {
 	// Journal keeps the newest lines of the plugin's output and of what happens to it.
 	// Default: none.
 	Journal *Journal
+	// Usage counts what the plugin's processes use; nil: for this [Plugin] alone.
+	Usage *Usage
 
 	// CacheDir returns the directory that lasts and is the plugin's own ([tool.Cache]), and makes
 	// it; empty: there is none. Default: there is none.
@@ -126,6 +128,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Logger == nil {
 		c.Logger = hclog.NewNullLogger()
+	}
+	if c.Usage == nil {
+		c.Usage = new(Usage)
 	}
 	if c.createGroup == nil {
 		c.createGroup = func(purpose string, l cgroup.Limits) (*cgroup.Group, error) {

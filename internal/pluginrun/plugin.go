@@ -47,7 +47,7 @@ func New(c plugin.Candidate, cfg Config) *Plugin {
 // newPlugin makes a provider whose runs prepare makes.
 func newPlugin(c plugin.Candidate, cfg Config, prepare func(context.Context, Config, *instance) error) *Plugin {
 	cfg = cfg.withDefaults()
-	cfg.denials = newDenials(c.Name, cfg.Logger, cfg.Journal)
+	cfg.denials = newDenials(c.Name, cfg.Logger, cfg.Journal, cfg.Usage)
 	p := &Plugin{candidate: c, prepare: prepare}
 	cfg.survived, cfg.renew = p.runs.outlast, p.runs.renew
 	p.cfg = cfg

@@ -40,6 +40,7 @@ type process struct {
 	box    *box     // what the host does for its sandbox; set when the process runs
 	denied func(what string)
 
+	usage    *Usage         // counts what it uses; nil: there is no program
 	survived func(*process) // is called when something of the run lives on; nil: nothing is
 
 	exited   chan struct{}     // closed when the process is reaped and its pipes are read
@@ -67,7 +68,7 @@ func newProcess(c plugin.Candidate, cfg Config) *process {
 	}
 	p := &process{
 		name: c.Name, log: cfg.Logger.Named(c.Name), denied: func(string) {},
-		survived: cfg.survived, exited: make(chan struct{}), gone: make(chan struct{}), detached: make(chan struct{}),
+		usage: cfg.Usage, survived: cfg.survived, exited: make(chan struct{}), gone: make(chan struct{}), detached: make(chan struct{}),
 	}
 	p.output = newOutput(p.log, p.refuse)
 	p.output.journal, p.output.pid = cfg.Journal, func() int { return int(p.forked.Load()) }
@@ -136,6 +137,7 @@ func (p *process) start(ctx context.Context, env []string) error {
 			p.refuse(err)
 			p.kill()
 		}
+		p.usage.begun(p)
 		started <- nil
 		p.own(process, outR, errR)
 	}()
@@ -182,8 +184,8 @@ func (p *process) own(process *os.Process, stdout, stderr *os.File) {
 	}
 	pipes.Go(func() { p.output.readStderr(stderr) })
 
-	exit := exitError(p.reap(process))
-	at := time.Now()
+	state := p.reap(process)
+	exit, at := exitError(state), time.Now()
 	finish := sync.OnceFunc(func() {
 		exit.Limit = p.exceeded(exit)
 		p.finish(exit, at)
@@ -212,6 +214,7 @@ func (p *process) own(process *os.Process, stdout, stderr *os.File) {
 	finish()
 
 	left.Wait()
+	p.usage.ended(p, state)
 	p.cmd.closeGroup()
 	p.cmd.copied.close()
 	p.shutBox()

@@ -31,6 +31,7 @@ type member struct {
 	facts      // guarded by Roster.mu
 
 	journal pluginrun.Journal // of all its sources
+	usage   pluginrun.Usage   // likewise
 }
 
 // facts are what is known of a member at one moment.
@@ -307,6 +308,7 @@ func (f facts) status(owner string) (plugin.Status, bool) {
 		if f.failed != nil {
 			out.Upgrade = f.failed.reason
 		}
+		out.Usage = s.member.usage.Now()
 		s.addKept(&out)
 		s.addOffers(&out)
 		return out, true
