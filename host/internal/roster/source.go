@@ -106,7 +106,7 @@ func (s *source) config() pluginrun.Config {
 	c.Env = slices.Concat(r.opts.Env, c.Env)
 	c.Sockets = func() (string, error) { return r.sockets.path(s.member.owner) }
 	c.Pins = s.pins
-	c.Admit, c.Changed, c.Offers, c.Learned, c.Journal = s.mayStart, s.changed, s.offered, s.learned, &s.member.journal
+	c.Admit, c.Changed, c.Offers, c.Learned, c.Journal = s.mayStart, s.changed, s.offered, s.learned, s.member.journal
 	c.Accepted, c.CacheDir = s.accepted, r.cacheOf(s.member.owner, s.shownPath())
 	c.OnState = func(now plugin.Status) {
 		if s.reports.Load() {

@@ -1251,21 +1251,25 @@ func (x *Denial) GetLast() *timestamppb.Timestamp {
 	return nil
 }
 
-// Line is one line that a plugin wrote, or that the host says of it.
+// Line is one line that a plugin wrote, or that the host says of it: an event.
 type Line struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Number counts the lines, from 1; a gap tells that lines were dropped.
+	// Number counts the lines, from 1; a gap tells that lines were dropped. 0: it comes from a file.
 	Number uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
 	Time   *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=time,proto3" json:"time,omitempty"`
 	Pid    int32                  `protobuf:"varint,3,opt,name=pid,proto3" json:"pid,omitempty"`
-	// Level is that of the log, such as info; for lines of the host warn, or info.
+	// Level is that of the log, such as info; for events warn, or info.
 	Level string `protobuf:"bytes,4,opt,name=level,proto3" json:"level,omitempty"`
-	// Host reports that the host says this of the plugin.
-	Host bool `protobuf:"varint,5,opt,name=host,proto3" json:"host,omitempty"`
 	// Text is one line, fit to be shown, of at most 2 KiB.
 	Text string `protobuf:"bytes,6,opt,name=text,proto3" json:"text,omitempty"`
 	// Call is the ID of the call that the line belongs to; empty: none, or not known.
-	Call          string `protobuf:"bytes,7,opt,name=call,proto3" json:"call,omitempty"`
+	Call string `protobuf:"bytes,7,opt,name=call,proto3" json:"call,omitempty"`
+	// Event is the kind of an event, such as started, ended, crashed, upgraded, denied or answered; empty: the plugin
+	// wrote the line.
+	Event  string `protobuf:"bytes,8,opt,name=event,proto3" json:"event,omitempty"`
+	Plugin string `protobuf:"bytes,9,opt,name=plugin,proto3" json:"plugin,omitempty"`
+	// Facts are what the text of an event says, by name, such as took, ran, why and last_words.
+	Facts         map[string]string `protobuf:"bytes,10,rep,name=facts,proto3" json:"facts,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1328,13 +1332,6 @@ func (x *Line) GetLevel() string {
 	return ""
 }
 
-func (x *Line) GetHost() bool {
-	if x != nil {
-		return x.Host
-	}
-	return false
-}
-
 func (x *Line) GetText() string {
 	if x != nil {
 		return x.Text
@@ -1347,6 +1344,27 @@ func (x *Line) GetCall() string {
 		return x.Call
 	}
 	return ""
+}
+
+func (x *Line) GetEvent() string {
+	if x != nil {
+		return x.Event
+	}
+	return ""
+}
+
+func (x *Line) GetPlugin() string {
+	if x != nil {
+		return x.Plugin
+	}
+	return ""
+}
+
+func (x *Line) GetFacts() map[string]string {
+	if x != nil {
+		return x.Facts
+	}
+	return nil
 }
 
 type RestartPluginRequest struct {
@@ -1787,15 +1805,22 @@ const file_toolhost_daemon_v1_plugin_proto_rawDesc = "" +
 	"\x06Denial\x12\x12\n" +
 	"\x04what\x18\x01 \x01(\tR\x04what\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\x03R\x05count\x12.\n" +
-	"\x04last\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x04last\"\xb2\x01\n" +
+	"\x04last\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x04last\"\xc7\x02\n" +
 	"\x04Line\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x10\n" +
 	"\x03pid\x18\x03 \x01(\x05R\x03pid\x12\x14\n" +
 	"\x05level\x18\x04 \x01(\tR\x05level\x12\x12\n" +
-	"\x04host\x18\x05 \x01(\bR\x04host\x12\x12\n" +
 	"\x04text\x18\x06 \x01(\tR\x04text\x12\x12\n" +
-	"\x04call\x18\a \x01(\tR\x04call\"*\n" +
+	"\x04call\x18\a \x01(\tR\x04call\x12\x14\n" +
+	"\x05event\x18\b \x01(\tR\x05event\x12\x16\n" +
+	"\x06plugin\x18\t \x01(\tR\x06plugin\x129\n" +
+	"\x05facts\x18\n" +
+	" \x03(\v2#.toolhost.daemon.v1.Line.FactsEntryR\x05facts\x1a8\n" +
+	"\n" +
+	"FactsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01J\x04\b\x05\x10\x06\"*\n" +
 	"\x14RestartPluginRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"\x17\n" +
 	"\x15RestartPluginResponse\"+\n" +
@@ -1822,7 +1847,7 @@ func file_toolhost_daemon_v1_plugin_proto_rawDescGZIP() []byte {
 	return file_toolhost_daemon_v1_plugin_proto_rawDescData
 }
 
-var file_toolhost_daemon_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_toolhost_daemon_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_toolhost_daemon_v1_plugin_proto_goTypes = []any{
 	(*Plugin)(nil),                 // 0: toolhost.daemon.v1.Plugin
 	(*KeptBinary)(nil),             // 1: toolhost.daemon.v1.KeptBinary
@@ -1847,37 +1872,39 @@ var file_toolhost_daemon_v1_plugin_proto_goTypes = []any{
 	(*ApplyPluginResponse)(nil),    // 20: toolhost.daemon.v1.ApplyPluginResponse
 	(*GetSandboxRequest)(nil),      // 21: toolhost.daemon.v1.GetSandboxRequest
 	(*GetSandboxResponse)(nil),     // 22: toolhost.daemon.v1.GetSandboxResponse
-	(*v1.Needs)(nil),               // 23: toolhost.plugin.v1.Needs
-	(*timestamppb.Timestamp)(nil),  // 24: google.protobuf.Timestamp
+	nil,                            // 23: toolhost.daemon.v1.Line.FactsEntry
+	(*v1.Needs)(nil),               // 24: toolhost.plugin.v1.Needs
+	(*timestamppb.Timestamp)(nil),  // 25: google.protobuf.Timestamp
 }
 var file_toolhost_daemon_v1_plugin_proto_depIdxs = []int32{
 	1,  // 0: toolhost.daemon.v1.Plugin.kept:type_name -> toolhost.daemon.v1.KeptBinary
-	23, // 1: toolhost.daemon.v1.Plugin.needs:type_name -> toolhost.plugin.v1.Needs
+	24, // 1: toolhost.daemon.v1.Plugin.needs:type_name -> toolhost.plugin.v1.Needs
 	2,  // 2: toolhost.daemon.v1.Plugin.wants_more:type_name -> toolhost.daemon.v1.WantsMore
 	4,  // 3: toolhost.daemon.v1.Plugin.changed:type_name -> toolhost.daemon.v1.ChangedTool
 	5,  // 4: toolhost.daemon.v1.Plugin.signature:type_name -> toolhost.daemon.v1.Signature
-	24, // 5: toolhost.daemon.v1.Plugin.retry_at:type_name -> google.protobuf.Timestamp
+	25, // 5: toolhost.daemon.v1.Plugin.retry_at:type_name -> google.protobuf.Timestamp
 	6,  // 6: toolhost.daemon.v1.Plugin.lost:type_name -> toolhost.daemon.v1.LostName
 	7,  // 7: toolhost.daemon.v1.Plugin.offers:type_name -> toolhost.daemon.v1.Offers
-	24, // 8: toolhost.daemon.v1.Plugin.since:type_name -> google.protobuf.Timestamp
+	25, // 8: toolhost.daemon.v1.Plugin.since:type_name -> google.protobuf.Timestamp
 	8,  // 9: toolhost.daemon.v1.Plugin.last_fault:type_name -> toolhost.daemon.v1.PluginFault
-	24, // 10: toolhost.daemon.v1.KeptBinary.served:type_name -> google.protobuf.Timestamp
+	25, // 10: toolhost.daemon.v1.KeptBinary.served:type_name -> google.protobuf.Timestamp
 	3,  // 11: toolhost.daemon.v1.WantsMore.changes:type_name -> toolhost.daemon.v1.NeedsChange
-	24, // 12: toolhost.daemon.v1.Offers.since:type_name -> google.protobuf.Timestamp
-	24, // 13: toolhost.daemon.v1.PluginFault.time:type_name -> google.protobuf.Timestamp
+	25, // 12: toolhost.daemon.v1.Offers.since:type_name -> google.protobuf.Timestamp
+	25, // 13: toolhost.daemon.v1.PluginFault.time:type_name -> google.protobuf.Timestamp
 	11, // 14: toolhost.daemon.v1.Sandbox.lines:type_name -> toolhost.daemon.v1.SandboxLine
 	12, // 15: toolhost.daemon.v1.Sandbox.enforces_less:type_name -> toolhost.daemon.v1.Fall
 	13, // 16: toolhost.daemon.v1.Sandbox.denied:type_name -> toolhost.daemon.v1.Denial
 	11, // 17: toolhost.daemon.v1.Fall.was:type_name -> toolhost.daemon.v1.SandboxLine
 	11, // 18: toolhost.daemon.v1.Fall.is:type_name -> toolhost.daemon.v1.SandboxLine
-	24, // 19: toolhost.daemon.v1.Denial.last:type_name -> google.protobuf.Timestamp
-	24, // 20: toolhost.daemon.v1.Line.time:type_name -> google.protobuf.Timestamp
-	10, // 21: toolhost.daemon.v1.GetSandboxResponse.sandbox:type_name -> toolhost.daemon.v1.Sandbox
-	22, // [22:22] is the sub-list for method output_type
-	22, // [22:22] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	25, // 19: toolhost.daemon.v1.Denial.last:type_name -> google.protobuf.Timestamp
+	25, // 20: toolhost.daemon.v1.Line.time:type_name -> google.protobuf.Timestamp
+	23, // 21: toolhost.daemon.v1.Line.facts:type_name -> toolhost.daemon.v1.Line.FactsEntry
+	10, // 22: toolhost.daemon.v1.GetSandboxResponse.sandbox:type_name -> toolhost.daemon.v1.Sandbox
+	23, // [23:23] is the sub-list for method output_type
+	23, // [23:23] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_toolhost_daemon_v1_plugin_proto_init() }
@@ -1891,7 +1918,7 @@ func file_toolhost_daemon_v1_plugin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolhost_daemon_v1_plugin_proto_rawDesc), len(file_toolhost_daemon_v1_plugin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   23,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
