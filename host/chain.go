@@ -54,6 +54,7 @@ func (c *compiler) judged(e *compiled, def *tool.Definition) tool.Handler {
 		c.provider(e.entry),
 		chain.Approve(chain.Question{
 			Definition: def, Plugin: e.owner, Input: e.input, Rule: e.override.Approval, Preview: c.previewOf(e.entry),
+			Answered: c.answered,
 		}),
 		c.audit.Begin(def),
 		chain.Output(e.output, e.settings.Limits.MaxResult),

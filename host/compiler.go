@@ -37,6 +37,7 @@ type compiler struct {
 
 	functions inflight.Calls // of this process, which Close waits for
 
+	answered  func(plugin, tool, call, by string, allowed bool) // see [chain.Question]
 	published func(name string) *entry // what the registry has by a name; nil: nothing
 	recent    recent                   // entries that are compiled
 

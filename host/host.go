@@ -114,6 +114,7 @@ func New(opts ...Option) (*Host, error) {
 	if h.roster, err = h.newRoster(); err != nil {
 		return nil, err
 	}
+	h.compiler.answered = h.roster.Answered
 	h.chain = h.commonChain()
 	h.discovery = sync.OnceValue(func() *discovery { return newDiscovery(h) })
 	h.anonymous = h.Session(WithCaller(Caller{Name: anonymous}))

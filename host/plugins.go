@@ -6,7 +6,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/callstage"
-	"github.com/toolhost/toolhost/internal/pluginrun"
+	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -193,8 +193,8 @@ func (h *Host) Plugins() []plugin.Status {
 func (h *Host) Sandbox(name string) (plugin.SandboxStatus, bool) { return h.roster.Sandbox(name) }
 
 // Journal returns the newest lines of what a plugin wrote, and of what happened to it; nil: no
-// plugin has that name.
-func (h *Host) Journal(name string) *pluginrun.Journal { return h.roster.Journal(name) }
+// plugin has that name. Without a name, it is what happened to all plugins.
+func (h *Host) Journal(name string) *journal.Journal { return h.roster.Journal(name) }
 
 // Status is what is to be known of a host's plugins as a whole.
 type Status struct {

@@ -94,7 +94,7 @@ func TestNoDaemon(t *testing.T) {
 	nowhere := t.TempDir()
 	for _, line := range []string{
 		"status", "stop", "reload", "fleet", "tools --on x", "approvals", "approvals show x", "approvals approve x", "approvals deny x",
-		"jobs", "jobs list", "jobs show x", "jobs show x --wait", "jobs cancel x", "sessions", "sessions end x", "logs x", "logs",
+		"jobs", "jobs list", "jobs show x", "jobs show x --wait", "jobs cancel x", "sessions", "sessions end x",
 		"call x --session work", "call x --detach", "call x --on host",
 	} {
 		w.bare(append(strings.Fields(line), "--root", nowhere, "--socket", nowhere+"/none.sock", "--plugin-dir", nowhere)...).

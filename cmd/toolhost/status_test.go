@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"io"
@@ -13,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -156,51 +154,3 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// The daemon keeps what plugins write, whatever its own level is.
-func TestPluginsLogs(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, "player")
-	w.run("logs").exits(6).says("no daemon is running on ")
-	s := w.serve("--log-level", "error")
-	w.run("logs", "player").exits(0)
-	w.run("logs", "plaier").exits(2).says("did you mean player?")
-	w.run("call", "play.exit", `{"status":3}`).exits(6)
-	w.until("the crash is told", func() bool {
-		o := w.run("logs", "player").exits(0)
-		return strings.Contains(o.stdout, "goodbye") && strings.Contains(o.stdout, "plugin crashed: exit status 3")
-	})
-	w.run("logs").exits(0).prints("player ", "goodbye")
-	if o := w.run("logs", "--events", "--since", "1h").exits(0).prints("plugin crashed: exit status 3"); strings.Contains(o.stdout, "goodbye") {
-		t.Errorf("it has more than events: %s", o.stdout)
-	}
-	equal(t, "lines of the future", w.run("logs", "--since", "2200-01-01").exits(0).stdout, "")
-	cmd := w.command("logs", "player", "--follow", "--json", "--plugin-dir", w.plugins)
-	out := require.Must(cmd.StdoutPipe())(t)
-	require.NoError(t, cmd.Start())
-	in, last := bufio.NewScanner(out), uint64(0)
-	next := func() (l plugin.Line) {
-		t.Helper()
-		if !in.Scan() || json.Unmarshal(in.Bytes(), &l) != nil || l.Number != last+1 {
-			t.Fatalf("after line %d comes %q (%v)", last, in.Text(), in.Err())
-		}
-		last = l.Number
-		return l
-	}
-	for range 3 { // what is open, from its first start on, and the end of the process that has ended
-		next()
-	}
-	w.run("call", "play.exit", `{"status":3}`).exits(6) // while it follows
-	if l := next(); !strings.Contains(l.Text, "goodbye") || l.PID == 0 || l.Host {
-		t.Errorf("%+v", l)
-	}
-	if l := next(); !l.Host || l.Level != "warn" {
-		t.Errorf("%+v", l)
-	}
-	s.ends(15, 0) // and with it the reader
-	if in.Scan() {
-		t.Errorf("after the end comes %q", in.Text())
-	}
-	if err := cmd.Wait(); err != nil {
-		t.Error(err)
-	}
-}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/egress"
+	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/sandbox"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
@@ -170,11 +171,11 @@ type denials struct {
 	kinds []plugin.Denial
 }
 
-func newDenials(plugin string, log hclog.Logger, journal *Journal, usage *Usage) *denials {
+func newDenials(plugin string, log hclog.Logger, to *journal.Journal, usage *Usage) *denials {
 	return &denials{usage: usage, tell: func(text string) {
 		text = sanitize.Line(text, 300)
 		log.Warn("the sandbox of plugin " + plugin + " denies: " + text)
-		journal.Tell(hclog.Warn, "the sandbox denies: "+text)
+		to.Tell(hclog.Warn.String(), journal.Denied, "the sandbox denies: "+text)
 	}}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/cgroup"
+	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -77,7 +78,7 @@ type Config struct {
 	Logger hclog.Logger
 	// Journal keeps the newest lines of the plugin's output and of what happens to it.
 	// Default: none.
-	Journal *Journal
+	Journal *journal.Journal
 	// Usage counts what the plugin's processes use; nil: for this [Plugin] alone.
 	Usage *Usage
 

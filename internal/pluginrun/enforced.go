@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/internal/sandbox"
 	"github.com/toolhost/toolhost/internal/sanitize"
@@ -61,6 +62,9 @@ func (c Config) judge(name string, report sandbox.Report) error {
 func startEvent(err error) plugin.Event {
 	if less := new(lessError); errors.As(err, &less) {
 		return plugin.EventEnforcesLess
+	}
+	if errors.Is(err, errPinned) {
+		return journal.Refused
 	}
 	return plugin.EventStartFailed
 }

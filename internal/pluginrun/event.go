@@ -1,12 +1,15 @@
 package pluginrun
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
@@ -18,7 +21,11 @@ const EventKey = "event"
 func (s *supervisor) tell(e plugin.Event, what, why string, args ...any) {
 	why = sanitize.Line(why, 1000)
 	s.cfg.Logger.Warn(what, append([]any{EventKey, string(e), "plugin", s.name, "reason", why}, args...)...)
-	s.cfg.Journal.Tell(hclog.Warn, what+": "+why)
+	text := what + ": " + why
+	if i := slices.Index(args, any("last_words")); i >= 0 {
+		text += fmt.Sprintf("; it wrote last: %v", args[i+1])
+	}
+	s.cfg.Journal.Tell(hclog.Warn.String(), string(e), text, args...)
 }
 
 func (s *supervisor) tellConsequence(then consequence) {
@@ -31,15 +38,38 @@ func (s *supervisor) tellConsequence(then consequence) {
 	}
 }
 
-// tellEnd logs the end of a run. It is not called before the end is recorded.
-func (s *supervisor) tellEnd(run *instance) {
-	if run.end.crashed {
-		s.tell(plugin.EventCrashed, "plugin crashed", run.end.reason, "ran", run.end.at.Sub(run.since).Round(time.Millisecond).String())
-		s.tellConsequence(run.end.then)
+// tellStart keeps a start in the journal.
+func (s *supervisor) tellStart(run *instance, why string) {
+	what, took := "started", run.took.Round(time.Millisecond)
+	if run.proc.lost != nil {
+		what = "connected"
 	}
+	s.cfg.Journal.Tell(hclog.Info.String(), journal.Started, fmt.Sprintf("%s in %v: %s", what, took, why),
+		"pid", run.proc.number(), "took", took, "why", why, "version", run.about.Version, "root", s.cfg.Root)
 }
 
-// Tell adds what the host says of the plugin. A nil journal keeps nothing.
-func (j *Journal) Tell(level hclog.Level, text string) {
-	j.add(plugin.Line{Level: level.String(), Host: true, Text: text})
+// tellEnd logs the end of a run that crashed, and keeps that of any in the journal. It is not called before the end is
+// recorded.
+func (s *supervisor) tellEnd(run *instance) {
+	ran, pid := run.end.at.Sub(run.since).Round(time.Millisecond), int(run.proc.forked.Load())
+	if run.end.crashed {
+		args := []any{"ran", ran.String(), "pid", pid}
+		if words := cmp.Or(run.proc.output.stderr.cause(), run.proc.output.stderr.last()); words != "" {
+			args = append(args, "last_words", words)
+		}
+		s.tell(plugin.EventCrashed, "plugin crashed", run.end.reason, args...)
+		s.tellConsequence(run.end.then)
+		return
+	}
+	why := "it is to start again, or is not wanted any more"
+	switch {
+	case run.idle.expired.Load():
+		why = fmt.Sprintf("it was idle for %v", s.cfg.IdleTimeout)
+	case s.isClosed():
+		why = "the host ends, or another took its place"
+	case run.spare:
+		why = "it was a spare that is not wanted any more"
+	}
+	s.cfg.Journal.Tell(hclog.Info.String(), journal.Ended, fmt.Sprintf("ended after %v: %s", ran, why),
+		"pid", pid, "ran", ran, "why", why, "how", run.end.reason)
 }

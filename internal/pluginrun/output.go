@@ -11,7 +11,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
@@ -26,8 +26,8 @@ const recordCost = 64
 type output struct {
 	log     hclog.Logger
 	refuse  func(reason error)
-	stderr  tail     // the end of what it wrote to standard error
-	journal *Journal // nil: none
+	stderr  tail             // the end of what it wrote to standard error
+	journal *journal.Journal // nil: none
 	pid     func() int
 	limit   *outputLimit // bounds what is read and logged
 	records *throttle    // on its stream
@@ -99,7 +99,7 @@ func (o *output) shake(in *bufio.Reader) error {
 func (o *output) printed(line []byte) {
 	o.printing.Do(func() {
 		const hint = "the plugin prints to standard output, which is for its handshake; print to standard error, or log"
-		o.journal.Tell(hclog.Warn, hint)
+		o.journal.Tell(hclog.Warn.String(), journal.Note, hint)
 		o.log.Warn(hint)
 	})
 	o.logLine(line)
@@ -145,7 +145,7 @@ func (o *output) logRecord(level, message, call string) {
 // keep adds a line to the journal.
 func (o *output) keep(level hclog.Level, text, call string) {
 	if o.journal != nil {
-		o.journal.add(plugin.Line{PID: o.pid(), Level: level.String(), Text: text, Call: call})
+		o.journal.Add(journal.Entry{PID: o.pid(), Level: level.String(), Text: text, Call: call})
 	}
 }
 

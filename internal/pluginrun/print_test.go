@@ -2,6 +2,7 @@ package pluginrun_test
 
 import (
 	"fmt"
+	"github.com/toolhost/toolhost/internal/journal"
 	"slices"
 	"strings"
 	"testing"
@@ -13,12 +14,12 @@ import (
 )
 
 // awaitLine returns the line of a journal that contains a text.
-func awaitLine(t *testing.T, j *pluginrun.Journal, text string) plugin.Line {
+func awaitLine(t *testing.T, j *journal.Journal, text string) journal.Entry {
 	t.Helper()
 	late := time.After(ceiling)
 	for {
 		lines, more := j.Since(0)
-		if i := slices.IndexFunc(lines, func(l plugin.Line) bool { return strings.Contains(l.Text, text) }); i >= 0 {
+		if i := slices.IndexFunc(lines, func(l journal.Entry) bool { return strings.Contains(l.Text, text) }); i >= 0 {
 			return lines[i]
 		}
 		select {
@@ -36,9 +37,9 @@ func TestLogsOfAPlugin(t *testing.T) {
 	for _, carrier := range []plugin.Carrier{plugin.Stream, plugin.Socket, plugin.Unary} {
 		t.Run(string(carrier), func(t *testing.T) {
 			t.Parallel()
-			var j pluginrun.Journal
+			var j journal.Journal
 			p := open(t, plugintest.Printing, func(c *pluginrun.Config) { c.Journal, c.Carrier = &j, carrier })
-			for way, want := range map[string]plugin.Line{
+			for way, want := range map[string]journal.Entry{
 				"tool":      {Level: "warn", Text: `by tool k=1`, Call: "test"},
 				"slog":      {Level: "error", Text: "by slog k=1 msg=own"},
 				"call":      {Level: "warn", Text: "by slog of a call g.k=v", Call: "test"},
@@ -66,7 +67,7 @@ func TestLogsOfAPlugin(t *testing.T) {
 					t.Errorf("%+v, want %s", l, text)
 				}
 			}
-			if l := awaitLine(t, &j, "prints to standard output"); !l.Host || l.Level != "warn" {
+			if l := awaitLine(t, &j, "prints to standard output"); l.Event == "" || l.Level != "warn" {
 				t.Errorf("the hint: %+v", l)
 			}
 		})

@@ -1,6 +1,7 @@
 package pluginrun
 
 import (
+	"github.com/toolhost/toolhost/internal/journal"
 	"testing"
 
 	"github.com/hashicorp/go-hclog"
@@ -12,7 +13,7 @@ import (
 // A plugin's last lines are read after it is reaped, and have its number all the same.
 func TestLastLinesHaveTheirProcess(t *testing.T) {
 	t.Parallel()
-	var j Journal
+	var j journal.Journal
 	p := newProcess(plugin.Candidate{Name: "p"}, Config{Logger: hclog.NewNullLogger(), Journal: &j})
 	p.cmd.group = confine.Group{} // it gives no brand to whatever has the number here
 	p.setPID(42)

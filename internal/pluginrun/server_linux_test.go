@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"github.com/toolhost/toolhost/internal/journal"
 	"io"
 	"os"
 	"path/filepath"
@@ -136,8 +137,8 @@ func TestServerFloods(t *testing.T) {
 	for _, flood := range []string{"flood", "garbage", "notices", "noise"} {
 		t.Run(flood, func(t *testing.T) {
 			t.Parallel()
-			journal := &pluginrun.Journal{}
-			p := reach(t, toolserver.New(t, "s"), func(c *pluginrun.Config) { c.Journal = journal })
+			kept := &journal.Journal{}
+			p := reach(t, toolserver.New(t, "s"), func(c *pluginrun.Config) { c.Journal = kept })
 			call(t, p, "s.echo", `{"text":"x"}`)
 			_, _ = p.Execute(t.Context(), tool.Call{Name: "s." + flood, Arguments: []byte("{}")}) // it may break the answer
 			switch flood {
@@ -151,7 +152,7 @@ func TestServerFloods(t *testing.T) {
 					call(t, p, "s.echo", `{"text":"x"}`)
 				}
 				require.Eventually(t, "the status says so", func() bool { return p.Status().Output != "" })
-				lines, _ := journal.Since(0)
+				lines, _ := kept.Since(0)
 				if len(lines) == 0 || strings.Contains(lines[0].Text, "\x1b") {
 					t.Errorf("the journal has %d lines", len(lines))
 				}

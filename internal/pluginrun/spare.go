@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -124,6 +125,7 @@ func (s *supervisor) startSpare() {
 		run, err := s.spares.launch(ctx)
 		if err == nil {
 			s.adopt(run)
+			s.tellStart(run, "it is a spare")
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -144,7 +146,7 @@ func (s *supervisor) loseSpare(at time.Time, well time.Duration, why string) {
 	s.spares.backoff.ended(at, well, why)
 	what := "the plugin's spare process " + sanitize.Line(why, 1000)
 	s.cfg.Logger.Warn(what, "plugin", s.name)
-	s.cfg.Journal.Tell(hclog.Warn, what)
+	s.cfg.Journal.Tell(hclog.Warn.String(), journal.Ended, what)
 	s.fillSpare()
 }
 

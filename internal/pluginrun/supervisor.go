@@ -49,6 +49,7 @@ type attempt struct {
 	done   chan struct{}
 	run    *instance
 	err    error
+	why    string             // it is wanted
 	cancel context.CancelFunc // of a spare
 }
 
@@ -132,10 +133,23 @@ func (s *supervisor) join() (*attempt, time.Duration, error) {
 
 // begin begins a start. The lock is held.
 func (s *supervisor) begin() {
-	a, spare := &attempt{done: make(chan struct{})}, s.spares.now
+	a, spare := &attempt{done: make(chan struct{}), why: s.whyStart()}, s.spares.now
 	s.starting, s.spares.now = a, nil
 	s.starts++
 	s.workers.Go(func() { s.start(a, spare) })
+}
+
+// whyStart says why a start is wanted. The lock is held.
+func (s *supervisor) whyStart() string {
+	switch last := s.newest; {
+	case last == nil:
+		return "it is the first time"
+	case last.end != nil && last.end.crashed:
+		return "it had crashed"
+	case last.idle.expired.Load():
+		return "a call came after it was idle"
+	}
+	return "a call came, or the operator wanted it"
 }
 
 // adopt sees to the end of a run, in the goroutine that owns its process.
@@ -155,10 +169,10 @@ func (s *supervisor) adopt(run *instance) {
 
 // start starts a run, or takes the spare.
 func (s *supervisor) start(a, spare *attempt) {
-	if a.run = s.takeSpare(spare); a.run == nil {
-		if a.run, a.err = s.launch(s.life); a.run != nil {
-			s.adopt(a.run)
-		}
+	if a.run = s.takeSpare(spare); a.run != nil {
+		a.why += ", and the spare took its place"
+	} else if a.run, a.err = s.launch(s.life); a.run != nil {
+		s.adopt(a.run)
 	}
 	changed, then := s.recordStart(a.run, a.err)
 	close(a.done)
@@ -176,6 +190,7 @@ func (s *supervisor) start(a, spare *attempt) {
 	if changed {
 		s.notify()
 	}
+	s.tellStart(a.run, a.why)
 	s.cfg.Logger.Debug("plugin started", "plugin", s.name, "pid", a.run.proc.id(), "took", a.run.took)
 	if a.run.link.saysProblems() {
 		s.background(func() { a.run.health.ask(a.run) })

@@ -1,6 +1,7 @@
 package pluginrun_test
 
 import (
+	"github.com/toolhost/toolhost/internal/journal"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,11 +35,11 @@ func TestSurvivorIsRefusedOn(t *testing.T) {
 		return
 	}
 	require.NoError(t, unix.Prlimit(0, unix.RLIMIT_LOCKS, &unix.Rlimit{Cur: 1000, Max: 1000}, nil))
-	dir, journal := t.TempDir(), &pluginrun.Journal{}
+	dir, kept := t.TempDir(), &journal.Journal{}
 	fifo := filepath.Join(dir, "fifo")
 	require.NoError(t, unix.Mkfifo(fifo, 0o600))
 	p := open(t, boxed, in(plugin.NamespaceOff), func(c *pluginrun.Config) {
-		c.Root, c.Journal = dir, journal
+		c.Root, c.Journal = dir, kept
 		// No control group, which would end what is left.
 		c.Sandbox = plugin.Sandbox{Read: []string{tool.Workspace}, Exec: []string{tool.Any}, Memory: -1, PIDs: -1}
 	})
@@ -47,8 +48,8 @@ func TestSurvivorIsRefusedOn(t *testing.T) {
 	}
 	require.NoError(t, unix.Kill(p.Status().PID, unix.SIGKILL))
 	require.Eventually(t, "the operator learns of it", func() bool {
-		lines, _ := journal.Since(0)
-		return slices.ContainsFunc(lines, func(l plugin.Line) bool { return strings.Contains(l.Text, "a process of the plugin lives on") })
+		lines, _ := kept.Since(0)
+		return slices.ContainsFunc(lines, func(l journal.Entry) bool { return strings.Contains(l.Text, "a process of the plugin lives on") })
 	})
 	f := require.Must(os.OpenFile(fifo, os.O_WRONLY, 0))(t) // it goes on
 	require.NoError(t, f.Close())

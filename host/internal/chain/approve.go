@@ -25,6 +25,8 @@ type Question struct {
 	Input      *schema.Schema // validates the arguments
 	Rule       policy.Rule
 	Preview    tool.Handler // nil: the tool has no preview
+	// Answered is told who answered, and whether the call, by its ID, may run.
+	Answered func(plugin, tool, call, by string, allowed bool)
 }
 
 // asks reports whether calls need an approval or are denied by the rule.
@@ -121,6 +123,9 @@ func (q Question) decide(
 	}
 	if caller.Approver != nil && !errors.Is(err, policy.ErrCannotAsk) {
 		t.ApprovedBy = cmp.Or(d.By, "approver")
+		if ctx.Err() == nil && d.Verdict != policy.Fail {
+			q.Answered(q.Plugin, call.Name, t.Call, t.ApprovedBy, err == nil)
+		}
 	}
 	return d, err
 }

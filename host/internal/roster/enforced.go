@@ -3,10 +3,12 @@ package roster
 import (
 	"context"
 	"reflect"
+	"strings"
 
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/known"
 	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/sanitize"
@@ -47,7 +49,7 @@ func (m *member) tellOpen(advice string) {
 	advice = sanitize.Line(advice, 1000)
 	const what = "plugin has started for the first time, and not all is closed to it"
 	m.roster.log.Info(what, pluginrun.EventKey, string(plugin.EventOpen), "plugin", m.owner, "open", advice)
-	m.journal.Tell(hclog.Info, what+": "+advice)
+	m.journal.Tell(hclog.Info.String(), string(plugin.EventOpen), what+": "+advice)
 }
 
 // AcceptSandbox accepts that a plugin's sandbox enforces less, as host.Host.AcceptSandbox says.
@@ -68,5 +70,6 @@ func (r *Roster) AcceptSandbox(ctx context.Context, name string) error {
 	if err := r.book.Decide(func(all known.Records) { all.Loosen(s.key, lines) }); err != nil {
 		return err
 	}
+	m.tell(journal.Accepted, "the operator accepted that its sandbox enforces less", "lines", strings.Join(lines, " "))
 	return m.restart(ctx)
 }

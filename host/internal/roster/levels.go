@@ -1,8 +1,12 @@
 package roster
 
 import (
+	"github.com/hashicorp/go-hclog"
+
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/known"
+	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -66,9 +70,30 @@ func (r *Roster) AcceptLevels(name string, changed []plugin.ChangedTool) error {
 		return noPlugin(name)
 	}
 	key := m.now().source.key
-	return r.book.Decide(func(all known.Records) {
+	err := r.book.Decide(func(all known.Records) {
 		for _, t := range changed {
 			all.Give(key, known.LevelKey(t.Tool, t.Level), t.Definition)
 		}
 	})
+	if err == nil && len(changed) > 0 {
+		m.tell(journal.Accepted, "the operator accepted the levels of its changed tools", "tools", len(changed))
+	}
+	return err
+}
+
+// Answered keeps who answered whether a call of a plugin's tool may run.
+func (r *Roster) Answered(owner, tool, call, by string, allowed bool) {
+	r.mu.Lock()
+	m := r.members[owner]
+	r.mu.Unlock()
+	if m == nil {
+		return
+	}
+	answer := "denied"
+	if allowed {
+		answer = "approved"
+	}
+	by = sanitize.Line(by, 200)
+	m.journal.Tell(hclog.Info.String(), journal.Answered, "a call of "+tool+" was "+answer+" by "+by,
+		"tool", tool, "by", by, "answer", answer, "call", call)
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/hashicorp/go-hclog"
@@ -12,6 +14,7 @@ import (
 	"github.com/toolhost/toolhost/host/internal/manifest"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/internal/sanitize"
@@ -30,8 +33,8 @@ type member struct {
 	publishing sync.Mutex
 	facts      // guarded by Roster.mu
 
-	journal pluginrun.Journal // of all its sources
-	usage   pluginrun.Usage   // likewise
+	journal *journal.Journal // of all its sources
+	usage   pluginrun.Usage  // likewise
 }
 
 // facts are what is known of a member at one moment.
@@ -168,10 +171,12 @@ func (m *member) tell(e plugin.Event, what string, args ...any) {
 	text := what
 	for i := 0; i+1 < len(args); i += 2 {
 		value := sanitize.Line(fmt.Sprint(args[i+1]), 100)
-		args[i+1], text = value, text+fmt.Sprintf(" %v=%s", args[i], value)
+		if args[i+1] = value; value != "" {
+			text += fmt.Sprintf(" %v=%s", args[i], value)
+		}
 	}
 	m.roster.log.Info(what, append([]any{pluginrun.EventKey, string(e), "plugin", m.owner}, args...)...)
-	m.journal.Tell(hclog.Info, text)
+	m.journal.Tell(hclog.Info.String(), string(e), text, args...)
 }
 
 // compile makes entries of what a source said. A plugin of which nothing can be used is
@@ -212,6 +217,11 @@ func (m *member) refresh(ctx context.Context, s *source) error {
 	return err
 }
 
+// without returns the names of all that others do not have.
+func without(all, others []string) string {
+	return strings.Join(slices.DeleteFunc(slices.Clone(all), func(name string) bool { return slices.Contains(others, name) }), " ")
+}
+
 // refreshAlone is refresh that reports whether the source gave up names, which others want.
 func (m *member) refreshAlone(ctx context.Context, s *source) (freed bool, err error) {
 	m.mu.Lock()
@@ -229,7 +239,11 @@ func (m *member) refreshAlone(ctx context.Context, s *source) (freed bool, err e
 	if m.now().source != s { // it was detached meanwhile
 		return false, bad
 	}
+	before, known := m.now().names, s.isServed()
 	faults, freed := m.roster.publish([]*source{s}, []Set{set})
+	if after := m.now().names; known {
+		m.tell(journal.ToolsChanged, "tools have changed", "added", without(after, before), "removed", without(before, after))
+	}
 	return freed, errors.Join(append(faults, bad)...)
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/toolhost/toolhost/host/internal/manifest"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/egress"
+	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/known"
 	"github.com/toolhost/toolhost/internal/need"
 	"github.com/toolhost/toolhost/internal/pluginrun"
@@ -167,7 +168,7 @@ func (m *member) tellWants(w *plugin.WantsMore) {
 	text := sanitize.Line(w.Text, 1000)
 	const what = "plugin wants more than was accepted, and runs without"
 	m.roster.log.Info(what, pluginrun.EventKey, string(plugin.EventWantsMore), "plugin", m.owner, "more", text, "accept", w.Accept)
-	m.journal.Tell(hclog.Info, what+": "+text)
+	m.journal.Tell(hclog.Info.String(), string(plugin.EventWantsMore), what+": "+text)
 }
 
 // AcceptNeeds accepts the needs of a plugin, as host.Host.AcceptNeeds says.
@@ -189,6 +190,7 @@ func (r *Roster) AcceptNeeds(ctx context.Context, name string, n *tool.Needs) er
 			Of("", name).Fix("accept them again, once that is mended")
 		return errors.Join(err, m.regrant(ctx))
 	}
+	m.tell(journal.Accepted, "the operator accepted its needs")
 	return m.regrant(ctx)
 }
 

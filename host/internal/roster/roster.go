@@ -16,6 +16,7 @@ import (
 	"github.com/toolhost/toolhost/host/internal/kept"
 	"github.com/toolhost/toolhost/host/internal/manifest"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/known"
 	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/protect"
@@ -61,6 +62,7 @@ type Roster struct {
 	unstored  sync.Once       // the cache could not be written, which is told once
 	book      *known.Book     // what is known of plugins
 	binaries  *kept.Store     // nil: binaries are not kept
+	journals  *journal.Store
 	sockets   socketDirs
 
 	pluginCache func() string // makes it when a plugin needs it; without links, and empty: it cannot be used
@@ -92,6 +94,11 @@ func New(o Options, r Registry) (*Roster, error) {
 		opts: o, registry: r, log: o.Plugin.Logger, starting: make(chan struct{}, startsAtOnce()),
 		members: map[string]*member{}, skipped: map[string][]plugin.Skipped{}, draining: map[*source]bool{},
 	}
+	logs := o.StateDir
+	if logs != "" {
+		logs = filepath.Join(logs, journal.Folder)
+	}
+	out.journals = journal.NewStore(logs, func(text string, err error) { out.log.Warn(text, "error", err) })
 	out.life, out.endLife = context.WithCancel(context.Background())
 	out.sockets.life = out.life
 	if o.CacheDir != "" {
@@ -149,6 +156,7 @@ func (r *Roster) Close(ctx context.Context) error {
 	if r.manifests != nil {
 		errs = append(errs, r.manifests.Close())
 	}
+	r.journals.Close()
 	errs = append(errs, r.binaries.Close())
 	errs = append(errs, r.sockets.close(ctx)) // last: it needs descriptors, of which there may be too few
 	return errors.Join(errs...)
@@ -160,7 +168,7 @@ func (r *Roster) member(owner string) *member {
 	defer r.mu.Unlock()
 	m := r.members[owner]
 	if m == nil {
-		m = &member{roster: r, owner: owner, turn: make(chan struct{}, 1)}
+		m = &member{roster: r, owner: owner, turn: make(chan struct{}, 1), journal: r.journals.Of(owner)}
 		r.members[owner] = m
 	}
 	return m
@@ -250,15 +258,19 @@ func (r *Roster) forgetFaults(dirs []string, found []error) {
 	})
 }
 
-// Journal returns what was kept of a plugin's output; nil: there is no such plugin.
-func (r *Roster) Journal(name string) *pluginrun.Journal {
+// Journal returns what was kept of a plugin's output, or, without a name, of what happened to all plugins; nil: there
+// is no such plugin.
+func (r *Roster) Journal(name string) *journal.Journal {
+	if name == "" {
+		return r.journals.Events()
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m := r.members[name]
 	if m == nil || m.source == nil && m.held.path == "" {
 		return nil
 	}
-	return &m.journal
+	return m.journal
 }
 
 // Skipped returns the entries of the plugin directories that are not plugins, and why,

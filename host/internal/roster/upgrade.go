@@ -7,8 +7,11 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+
 	"github.com/toolhost/toolhost/host/internal/manifest"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -88,6 +91,7 @@ func (m *member) noteFailedUpgrade(ctx context.Context, serving, next *source, w
 		m.failed = &failedUpgrade{next.stamp(), next.settings, reason, next.failure, next.server}
 	}
 	m.roster.mu.Unlock()
+	m.journal.Tell(hclog.Warn.String(), journal.UpgradeFailed, "plugin was not upgraded, and runs on as it was: "+reason)
 	_ = next.close(context.WithoutCancel(ctx))
 	e := *tool.AsError(why)
 	e.Message = fmt.Sprintf("plugin %s was not upgraded, and runs on as it was: %s", m.owner, reason)

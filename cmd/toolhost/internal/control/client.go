@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/toolhost/toolhost/internal/journal"
 	"net"
 	"net/http"
 	"strings"
@@ -183,15 +184,15 @@ func (c *Client) Sandbox(ctx context.Context, name string) (*plugin.SandboxStatu
 	return &out, err
 }
 
-// Logs calls each with the lines of a plugin's journal, oldest first, until there are no more,
-// or, if it follows them, until ctx or the daemon ends or each returns an error, which it returns.
+// Logs calls each with what the daemon has of a plugin's journal, oldest first, until there is no more,
+// or, if it follows, until ctx or the daemon ends or each returns an error, which it returns.
 //
 // # Errors
 //
 // [tool.CodeNotFound] if there is no such plugin; [tool.CodeUnavailable] if the daemon is gone.
-func (c *Client) Logs(ctx context.Context, name string, follow bool, each func(plugin.Line) error) error {
+func (c *Client) Logs(ctx context.Context, name string, follow bool, each func(journal.Entry) error) error {
 	in, err := stream(ctx, c, daemonv1.DaemonHandler.Watch, &daemonv1.WatchRequest{Plugin: name, Follow: follow})
-	return eachOf(ctx, c, in, err, func(r *daemonv1.WatchResponse) error { return each(Struct[plugin.Line](r.GetLine())) })
+	return eachOf(ctx, c, in, err, func(r *daemonv1.WatchResponse) error { return each(Struct[journal.Entry](r.GetLine())) })
 }
 
 // eachOf calls each with what a stream has, until it or ctx ends, or each returns an error, which it

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"github.com/toolhost/toolhost/internal/journal"
 	"reflect"
 	"testing"
 	"time"
@@ -66,7 +67,7 @@ func TestConvert(t *testing.T) {
 	for _, c := range [][3]any{
 		{&State{}, &daemonv1.State{}, &State{}},
 		{&plugin.SandboxStatus{}, &daemonv1.Sandbox{}, &plugin.SandboxStatus{}},
-		{&plugin.Line{}, &daemonv1.Line{}, &plugin.Line{}},
+		{&journal.Entry{}, &daemonv1.Line{}, &journal.Entry{}},
 		{&fleet.HostStatus{}, &daemonv1.FleetHost{}, &fleet.HostStatus{}},
 		{&fleet.ToolStatus{}, &daemonv1.FleetTool{}, &fleet.ToolStatus{}},
 		{&approval.Question{}, &daemonv1.Approval{}, &approval.Question{}},

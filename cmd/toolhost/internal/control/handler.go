@@ -2,10 +2,12 @@ package control
 
 import (
 	"context"
+	"time"
 
 	"connectrpc.com/connect"
 
 	"github.com/toolhost/toolhost/host/audit"
+	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
 )
@@ -35,24 +37,26 @@ func (h handler) GetState(context.Context, *daemonv1.GetStateRequest) (*daemonv1
 	return &daemonv1.GetStateResponse{State: Message[daemonv1.State](&state)}, nil
 }
 
-// Watch goes on as lines are added if the client asks for it. A client that reads too slowly misses
+// Watch goes on as lines and events come if the client asks for it. A client that reads too slowly misses
 // lines, as the numbers tell: the daemon keeps nothing for it.
 func (h handler) Watch(ctx context.Context, r *daemonv1.WatchRequest, out *connect.ServerStream[daemonv1.WatchResponse]) error {
-	journal := h.Journal(r.GetPlugin())
-	if journal == nil {
-		return refusal(tool.Errorf(tool.CodeNotFound, "there is no plugin %.64q", r.GetPlugin()).
-			Fix("see toolhost plugins for the names"))
+	news, stop, err := h.news(r)
+	if err != nil {
+		return refusal(err)
 	}
+	defer stop()
 	end, err := h.beginReading()
 	if err != nil {
 		return refusal(err)
 	}
 	defer end()
-	for last := uint64(0); ; {
-		lines, more := journal.Since(last)
-		for _, line := range lines {
-			last = line.Number
-			sent := Message[daemonv1.Line](&line)
+	for {
+		entries, more := news()
+		for _, e := range entries {
+			if e.Time.Before(r.GetSince().AsTime()) || r.GetEvents() && r.GetPlugin() != "" && e.Plugin != r.GetPlugin() {
+				continue
+			}
+			sent := Message[daemonv1.Line](&e)
 			if err := out.Send(&daemonv1.WatchResponse{Event: &daemonv1.WatchResponse_Line{Line: sent}}); err != nil {
 				return err // the client is gone
 			}
@@ -68,6 +72,35 @@ func (h handler) Watch(ctx context.Context, r *daemonv1.WatchRequest, out *conne
 			return nil
 		}
 	}
+}
+
+// news returns a function that returns what is new of what is wanted, and a channel that is closed when there may be
+// more. Events come from the files, as other processes and earlier daemons wrote them, too.
+func (h handler) news(r *daemonv1.WatchRequest) (news func() ([]journal.Entry, <-chan struct{}), stop func(), err error) {
+	of, last := h.Journal(r.GetPlugin()), uint64(0)
+	if r.GetEvents() {
+		of = h.Journal("")
+	} else if of == nil || r.GetPlugin() == "" {
+		return nil, nil, tool.Errorf(tool.CodeNotFound, "there is no plugin %.64q", r.GetPlugin()).
+			Fix("see toolhost plugins for the names")
+	}
+	if dir := of.Dir(); dir != "" && r.GetEvents() {
+		files := journal.NewReader(dir)
+		files.Events, files.Plugin, files.Since = true, r.GetPlugin(), r.GetSince().AsTime()
+		return func() ([]journal.Entry, <-chan struct{}) {
+			more := make(chan struct{})
+			time.AfterFunc(journal.Pace, func() { close(more) })
+			newest, _ := files.Newest(1000) // what cannot be read is not there
+			return newest, more
+		}, files.Close, nil
+	}
+	return func() ([]journal.Entry, <-chan struct{}) {
+		entries, more := of.Since(last)
+		if len(entries) > 0 {
+			last = entries[len(entries)-1].Number
+		}
+		return entries, more
+	}, func() {}, nil
 }
 
 func (h handler) WaitDurableCall(ctx context.Context, r *daemonv1.WaitDurableCallRequest) (*daemonv1.WaitDurableCallResponse, error) {

@@ -5,7 +5,7 @@ import (
 	"os"
 
 	"github.com/toolhost/toolhost/host"
-	"github.com/toolhost/toolhost/internal/pluginrun"
+	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
 )
@@ -23,12 +23,12 @@ func (o *Own) State() State {
 	load, status := o.Host.Admission(), o.Host.Status()
 	return State{
 		Version: host.Version, Revision: Revision(), PID: os.Getpid(), Calls: load.Calls, Refused: load.Refused, Tools: o.Host.Len(),
-		Plugins: o.Host.Plugins(), Skipped: status.Skipped, Leaving: status.Draining,
+		Plugins: o.Host.Plugins(), Skipped: status.Skipped, Leaving: status.Draining, Logs: o.Host.Journal("").Dir(),
 	}
 }
 
 // Journal implements [Daemon].
-func (o *Own) Journal(name string) *pluginrun.Journal { return o.Host.Journal(name) }
+func (o *Own) Journal(name string) *journal.Journal { return o.Host.Journal(name) }
 
 // Get returns a tool that the caller sees.
 func (o *Own) Get(c Caller, name string) (host.Tool, bool) {

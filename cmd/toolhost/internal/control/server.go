@@ -14,7 +14,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/approval"
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/policy"
-	"github.com/toolhost/toolhost/internal/pluginrun"
+	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/share"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
@@ -65,8 +65,8 @@ type Daemon interface {
 	Approvals() *approval.Queue
 	// WaitDurable returns how a durable call of the fleet ends; ctx ends the wait, and not the call.
 	WaitDurable(ctx context.Context, c Caller, id string) Answer
-	// Journal returns what a plugin wrote; nil: there is no such plugin.
-	Journal(name string) *pluginrun.Journal
+	// Journal returns what a plugin wrote or, without a name, what happened to all; nil: there is no such plugin.
+	Journal(name string) *journal.Journal
 	// Record puts on record what someone had the daemon do, with its outcome.
 	Record(r audit.Record, outcome error)
 	// Numbers serves /metrics and /debug/pprof/.

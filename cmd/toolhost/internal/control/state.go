@@ -26,6 +26,9 @@ type State struct {
 	Unapplied string `json:"unapplied,omitempty"`
 	// Audit is the file in which calls are recorded; empty: they are not.
 	Audit string `json:"audit,omitempty"`
+	// Logs is the directory of the files with what plugins write and what happens to them; empty: there are none, or
+	// they cannot be written.
+	Logs string `json:"logs,omitempty"`
 	// Draining reports whether the daemon is ending and accepts no more calls.
 	Draining bool `json:"draining,omitempty"`
 	// Calls counts the calls in progress: over the socket, of MCP clients, and of other hosts.

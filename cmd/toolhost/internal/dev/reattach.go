@@ -67,7 +67,7 @@ func (r *runner) reattach(ctx context.Context) error {
 	if _, err = r.host.Mount(ctx, s); err == nil { // which starts nothing if the tools are remembered
 		err = r.host.StartPlugin(ctx, name)
 	}
-	r.journal.follow()
+	r.follower.follow()
 	if ctx.Err() != nil {
 		return nil //nolint:nilerr // that is how a run ends
 	}

@@ -3,6 +3,7 @@ package dev
 import (
 	"context"
 	"errors"
+	"github.com/toolhost/toolhost/internal/journal"
 	"path/filepath"
 	"strings"
 	"time"
@@ -15,7 +16,6 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/host"
-	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -37,15 +37,15 @@ const drainTime = 5 * time.Second
 // runner is one run.
 type runner struct {
 	Options
-	project *Project
-	place   *place
-	session *session.Session
-	teller  *teller
-	host    *host.Host
-	journal *journal
-	calls   calls
-	connect []string // the flags of other commands; nil: they were told
-	named   bool     // by what was built
+	project  *Project
+	place    *place
+	session  *session.Session
+	teller   *teller
+	host     *host.Host
+	follower *follower
+	calls    calls
+	connect  []string // the flags of other commands; nil: they were told
+	named    bool     // by what was built
 }
 
 // Run builds a plugin, serves it as a daemon does, and builds it again whenever its sources change,
@@ -91,7 +91,7 @@ func Run(ctx context.Context, s *session.Session, p *Project, o Options) (err er
 	case err := <-served:
 		return err
 	}
-	r.journal = newJournal(r.host, p.Name, r.teller)
+	r.follower = newFollower(r.host, p.Name, r.teller)
 	ending := "the plugin ends"
 	if p.running == nil {
 		err = r.loop(ctx)
@@ -101,7 +101,7 @@ func Run(ctx context.Context, s *session.Session, p *Project, o Options) (err er
 	r.teller.tell(Event{Kind: Ending, Plugin: p.Name, Text: ending})
 	end()
 	err = errors.Join(err, <-served)
-	r.journal.close()
+	r.follower.close()
 	return err
 }
 
@@ -189,7 +189,7 @@ func (r *runner) renew(ctx context.Context) (changed bool, err error) {
 	if err == nil {
 		if !r.named { // from its first build on it keeps the name
 			name = nameFor(pluginrun.NameOf(filepath.Base(built)))
-			r.project.Name, r.journal.name = name, name
+			r.project.Name, r.follower.name = name, name
 		}
 		changed, err = r.place.put(built, name)
 	}
@@ -219,7 +219,7 @@ func (r *runner) serves() bool {
 func (r *runner) sync(ctx context.Context, began time.Time, old bool) error {
 	name := r.project.Name
 	err := r.host.SyncPlugin(ctx, name, r.place.served())
-	r.journal.follow()
+	r.follower.follow()
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -320,8 +320,8 @@ func (r *runner) called(e policy.Event) {
 	})
 }
 
-// journal shows what the plugin writes, and what the host says of it.
-type journal struct {
+// follower shows what the plugin writes, and what the host says of it.
+type follower struct {
 	host   *host.Host
 	name   string
 	teller *teller
@@ -329,55 +329,59 @@ type journal struct {
 	done   chan struct{} // nil: it is not followed
 }
 
-func newJournal(h *host.Host, name string, t *teller) *journal {
-	return &journal{host: h, name: name, teller: t, stop: make(chan struct{})}
+func newFollower(h *host.Host, name string, t *teller) *follower {
+	return &follower{host: h, name: name, teller: t, stop: make(chan struct{})}
 }
 
 // follow begins to show the lines, once there are any.
-func (j *journal) follow() {
-	of := j.host.Journal(j.name)
-	if j.done != nil || of == nil {
+func (f *follower) follow() {
+	of := f.host.Journal(f.name)
+	if f.done != nil || of == nil {
 		return
 	}
-	j.done = make(chan struct{})
+	f.done = make(chan struct{})
 	go func() {
-		defer close(j.done)
+		defer close(f.done)
 		last := uint64(0)
 		for over := false; ; {
 			lines, more := of.Since(last)
 			for _, l := range lines {
 				last = l.Number
-				j.show(l)
+				f.show(l)
 			}
 			if over {
 				return
 			}
 			select {
 			case <-more:
-			case <-j.stop: // what was written last is shown, too
+			case <-f.stop: // what was written last is shown, too
 				over = true
 			}
 		}
 	}()
 }
 
-func (j *journal) close() {
-	close(j.stop)
-	if j.done != nil {
-		<-j.done
+func (f *follower) close() {
+	close(f.stop)
+	if f.done != nil {
+		<-f.done
 	}
 }
 
 // denies begins a line of the host on what the sandbox denied.
 const denies = "the sandbox denies: "
 
-func (j *journal) show(l plugin.Line) {
-	e := Event{Kind: Log, Plugin: j.name, Text: l.Text, Level: l.Level, PID: l.PID, Call: l.Call}
-	if l.Host {
+func (f *follower) show(l journal.Entry) {
+	e := Event{Kind: Log, Plugin: f.name, Text: l.Text, Level: l.Level, PID: l.PID, Call: l.Call}
+	switch l.Event {
+	case journal.Started, journal.Ended, journal.Accepted, journal.Answered, journal.ToolsChanged: // it tells of these itself
+		return
+	}
+	if l.Event != "" {
 		e.Kind = Host
 		if what, ok := strings.CutPrefix(l.Text, denies); ok {
 			e.Kind, e.Text = Denied, what
 		}
 	}
-	j.teller.tell(e)
+	f.teller.tell(e)
 }

@@ -9,6 +9,7 @@ package daemonv1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -23,10 +24,15 @@ const (
 
 type WatchRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The plugin whose output is wanted. Empty: none.
+	// The plugin whose output, or whose events, are wanted. Empty: no output, or the events of all plugins.
 	Plugin string `protobuf:"bytes,1,opt,name=plugin,proto3" json:"plugin,omitempty"`
-	// Whether to go on as lines come.
+	// Whether to go on as they come.
 	Follow bool `protobuf:"varint,2,opt,name=follow,proto3" json:"follow,omitempty"`
+	// The time before which no line and no event is wanted.
+	Since *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=since,proto3" json:"since,omitempty"`
+	// Whether events are wanted in place of output: the newest 1,000, also of other processes of this user and from
+	// before the daemon. They are lines, too.
+	Events bool `protobuf:"varint,4,opt,name=events,proto3" json:"events,omitempty"`
 	// How often an Activity is wanted, in milliseconds, at least 250; 0: none.
 	ActivityMs    int32 `protobuf:"varint,5,opt,name=activity_ms,json=activityMs,proto3" json:"activity_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -73,6 +79,20 @@ func (x *WatchRequest) GetPlugin() string {
 func (x *WatchRequest) GetFollow() bool {
 	if x != nil {
 		return x.Follow
+	}
+	return false
+}
+
+func (x *WatchRequest) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *WatchRequest) GetEvents() bool {
+	if x != nil {
+		return x.Events
 	}
 	return false
 }
@@ -171,16 +191,18 @@ var File_toolhost_daemon_v1_event_proto protoreflect.FileDescriptor
 
 const file_toolhost_daemon_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x1etoolhost/daemon/v1/event.proto\x12\x12toolhost.daemon.v1\x1a!toolhost/daemon/v1/activity.proto\x1a\x1ftoolhost/daemon/v1/plugin.proto\"_\n" +
+	"\x1etoolhost/daemon/v1/event.proto\x12\x12toolhost.daemon.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!toolhost/daemon/v1/activity.proto\x1a\x1ftoolhost/daemon/v1/plugin.proto\"\xa9\x01\n" +
 	"\fWatchRequest\x12\x16\n" +
 	"\x06plugin\x18\x01 \x01(\tR\x06plugin\x12\x16\n" +
-	"\x06follow\x18\x02 \x01(\bR\x06follow\x12\x1f\n" +
+	"\x06follow\x18\x02 \x01(\bR\x06follow\x120\n" +
+	"\x05since\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x16\n" +
+	"\x06events\x18\x04 \x01(\bR\x06events\x12\x1f\n" +
 	"\vactivity_ms\x18\x05 \x01(\x05R\n" +
-	"activityMs\"\x84\x01\n" +
+	"activityMs\"\x8a\x01\n" +
 	"\rWatchResponse\x12.\n" +
 	"\x04line\x18\x01 \x01(\v2\x18.toolhost.daemon.v1.LineH\x00R\x04line\x12:\n" +
 	"\bactivity\x18\x03 \x01(\v2\x1c.toolhost.daemon.v1.ActivityH\x00R\bactivityB\a\n" +
-	"\x05eventB@Z>github.com/toolhost/toolhost/proto/toolhost/daemon/v1;daemonv1b\x06proto3"
+	"\x05eventJ\x04\b\x02\x10\x03B@Z>github.com/toolhost/toolhost/proto/toolhost/daemon/v1;daemonv1b\x06proto3"
 
 var (
 	file_toolhost_daemon_v1_event_proto_rawDescOnce sync.Once
@@ -196,19 +218,21 @@ func file_toolhost_daemon_v1_event_proto_rawDescGZIP() []byte {
 
 var file_toolhost_daemon_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
 var file_toolhost_daemon_v1_event_proto_goTypes = []any{
-	(*WatchRequest)(nil),  // 0: toolhost.daemon.v1.WatchRequest
-	(*WatchResponse)(nil), // 1: toolhost.daemon.v1.WatchResponse
-	(*Line)(nil),          // 2: toolhost.daemon.v1.Line
-	(*Activity)(nil),      // 3: toolhost.daemon.v1.Activity
+	(*WatchRequest)(nil),          // 0: toolhost.daemon.v1.WatchRequest
+	(*WatchResponse)(nil),         // 1: toolhost.daemon.v1.WatchResponse
+	(*timestamppb.Timestamp)(nil), // 2: google.protobuf.Timestamp
+	(*Line)(nil),                  // 3: toolhost.daemon.v1.Line
+	(*Activity)(nil),              // 4: toolhost.daemon.v1.Activity
 }
 var file_toolhost_daemon_v1_event_proto_depIdxs = []int32{
-	2, // 0: toolhost.daemon.v1.WatchResponse.line:type_name -> toolhost.daemon.v1.Line
-	3, // 1: toolhost.daemon.v1.WatchResponse.activity:type_name -> toolhost.daemon.v1.Activity
-	2, // [2:2] is the sub-list for method output_type
-	2, // [2:2] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	2, // 0: toolhost.daemon.v1.WatchRequest.since:type_name -> google.protobuf.Timestamp
+	3, // 1: toolhost.daemon.v1.WatchResponse.line:type_name -> toolhost.daemon.v1.Line
+	4, // 2: toolhost.daemon.v1.WatchResponse.activity:type_name -> toolhost.daemon.v1.Activity
+	3, // [3:3] is the sub-list for method output_type
+	3, // [3:3] is the sub-list for method input_type
+	3, // [3:3] is the sub-list for extension type_name
+	3, // [3:3] is the sub-list for extension extendee
+	0, // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_toolhost_daemon_v1_event_proto_init() }

@@ -56,7 +56,10 @@ type State struct {
 	// Faults say why plugins, tools and directories cannot be used.
 	Faults []*Fault `protobuf:"bytes,17,rep,name=faults,proto3" json:"faults,omitempty"`
 	// Revision is that of the program's source; empty: it is not known.
-	Revision      string `protobuf:"bytes,18,opt,name=revision,proto3" json:"revision,omitempty"`
+	Revision string `protobuf:"bytes,18,opt,name=revision,proto3" json:"revision,omitempty"`
+	// Logs is the directory of the files with what plugins write and what happens to them; empty: there are none, or they
+	// cannot be written.
+	Logs          string `protobuf:"bytes,19,opt,name=logs,proto3" json:"logs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -213,6 +216,13 @@ func (x *State) GetFaults() []*Fault {
 func (x *State) GetRevision() string {
 	if x != nil {
 		return x.Revision
+	}
+	return ""
+}
+
+func (x *State) GetLogs() string {
+	if x != nil {
+		return x.Logs
 	}
 	return ""
 }
@@ -1099,7 +1109,7 @@ var File_toolhost_daemon_v1_state_proto protoreflect.FileDescriptor
 
 const file_toolhost_daemon_v1_state_proto_rawDesc = "" +
 	"\n" +
-	"\x1etoolhost/daemon/v1/state.proto\x12\x12toolhost.daemon.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1etoolhost/daemon/v1/fault.proto\x1a\x1ftoolhost/daemon/v1/plugin.proto\"\xb8\x05\n" +
+	"\x1etoolhost/daemon/v1/state.proto\x12\x12toolhost.daemon.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1etoolhost/daemon/v1/fault.proto\x1a\x1ftoolhost/daemon/v1/plugin.proto\"\xcc\x05\n" +
 	"\x05State\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x10\n" +
 	"\x03pid\x18\x02 \x01(\x05R\x03pid\x120\n" +
@@ -1121,7 +1131,8 @@ const file_toolhost_daemon_v1_state_proto_rawDesc = "" +
 	"\aleaving\x18\x0f \x03(\v2\x1a.toolhost.daemon.v1.PluginR\aleaving\x124\n" +
 	"\x05fleet\x18\x10 \x01(\v2\x1e.toolhost.daemon.v1.FleetStateR\x05fleet\x121\n" +
 	"\x06faults\x18\x11 \x03(\v2\x19.toolhost.daemon.v1.FaultR\x06faults\x12\x1a\n" +
-	"\brevision\x18\x12 \x01(\tR\brevision\"\xbc\x01\n" +
+	"\brevision\x18\x12 \x01(\tR\brevision\x12\x12\n" +
+	"\x04logs\x18\x13 \x01(\tR\x04logs\"\xbc\x01\n" +
 	"\bIdentity\x12\x12\n" +
 	"\x04root\x18\x01 \x01(\tR\x04root\x12\x16\n" +
 	"\x06config\x18\x02 \x01(\tR\x06config\x12#\n" +
