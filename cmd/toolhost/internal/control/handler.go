@@ -57,6 +57,7 @@ func (h handler) Watch(ctx context.Context, r *daemonv1.WatchRequest, out *conne
 				continue
 			}
 			sent := Message[daemonv1.Line](&e)
+			sent.Host = e.Event != ""
 			if err := out.Send(&daemonv1.WatchResponse{Event: &daemonv1.WatchResponse_Line{Line: sent}}); err != nil {
 				return err // the client is gone
 			}

@@ -96,7 +96,9 @@ type Plugin struct {
 	// went on: it did not answer in time, with nonsense, or with too much. Absent: none.
 	LastFault *PluginFault `protobuf:"bytes,32,opt,name=last_fault,json=lastFault,proto3" json:"last_fault,omitempty"`
 	// That of the process that is kept warm; 0: there is none.
-	SparePid      int32 `protobuf:"varint,33,opt,name=spare_pid,json=sparePid,proto3" json:"spare_pid,omitempty"`
+	SparePid int32 `protobuf:"varint,33,opt,name=spare_pid,json=sparePid,proto3" json:"spare_pid,omitempty"`
+	// Usage is what its processes use. Absent: it has had none.
+	Usage         *Usage `protobuf:"bytes,34,opt,name=usage,proto3" json:"usage,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -362,6 +364,105 @@ func (x *Plugin) GetSparePid() int32 {
 	return 0
 }
 
+func (x *Plugin) GetUsage() *Usage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
+// Usage is what the processes of a plugin use, with a spare and those that were replaced and whose calls
+// have not ended.
+type Usage struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Processor time of all its processes since the plugin was loaded: it never becomes less.
+	CpuNs int64 `protobuf:"varint,1,opt,name=cpu_ns,json=cpuNs,proto3" json:"cpu_ns,omitempty"`
+	// In bytes, and the most that it was since the processes of now began, as far as that was seen.
+	Memory    int64 `protobuf:"varint,2,opt,name=memory,proto3" json:"memory,omitempty"`
+	MaxMemory int64 `protobuf:"varint,3,opt,name=max_memory,json=maxMemory,proto3" json:"max_memory,omitempty"`
+	// Descriptors that are open.
+	Descriptors int32 `protobuf:"varint,4,opt,name=descriptors,proto3" json:"descriptors,omitempty"`
+	// Accesses that its sandbox refused, as far as the system tells: system calls and hosts, not files.
+	Refused int64 `protobuf:"varint,5,opt,name=refused,proto3" json:"refused,omitempty"`
+	// A control group counts CPU and memory, of all that the processes have started. Else they are sums over
+	// the processes that can be found.
+	Group         bool `protobuf:"varint,6,opt,name=group,proto3" json:"group,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Usage) Reset() {
+	*x = Usage{}
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Usage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Usage) ProtoMessage() {}
+
+func (x *Usage) ProtoReflect() protoreflect.Message {
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Usage.ProtoReflect.Descriptor instead.
+func (*Usage) Descriptor() ([]byte, []int) {
+	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Usage) GetCpuNs() int64 {
+	if x != nil {
+		return x.CpuNs
+	}
+	return 0
+}
+
+func (x *Usage) GetMemory() int64 {
+	if x != nil {
+		return x.Memory
+	}
+	return 0
+}
+
+func (x *Usage) GetMaxMemory() int64 {
+	if x != nil {
+		return x.MaxMemory
+	}
+	return 0
+}
+
+func (x *Usage) GetDescriptors() int32 {
+	if x != nil {
+		return x.Descriptors
+	}
+	return 0
+}
+
+func (x *Usage) GetRefused() int64 {
+	if x != nil {
+		return x.Refused
+	}
+	return 0
+}
+
+func (x *Usage) GetGroup() bool {
+	if x != nil {
+		return x.Group
+	}
+	return false
+}
+
 // KeptBinary is a copy of a binary that served.
 type KeptBinary struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -378,7 +479,7 @@ type KeptBinary struct {
 
 func (x *KeptBinary) Reset() {
 	*x = KeptBinary{}
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[1]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -390,7 +491,7 @@ func (x *KeptBinary) String() string {
 func (*KeptBinary) ProtoMessage() {}
 
 func (x *KeptBinary) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[1]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -403,7 +504,7 @@ func (x *KeptBinary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeptBinary.ProtoReflect.Descriptor instead.
 func (*KeptBinary) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{1}
+	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *KeptBinary) GetSha256() string {
@@ -448,7 +549,7 @@ type WantsMore struct {
 
 func (x *WantsMore) Reset() {
 	*x = WantsMore{}
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[2]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -460,7 +561,7 @@ func (x *WantsMore) String() string {
 func (*WantsMore) ProtoMessage() {}
 
 func (x *WantsMore) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[2]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -473,7 +574,7 @@ func (x *WantsMore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WantsMore.ProtoReflect.Descriptor instead.
 func (*WantsMore) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{2}
+	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *WantsMore) GetChanges() []*NeedsChange {
@@ -514,7 +615,7 @@ type NeedsChange struct {
 
 func (x *NeedsChange) Reset() {
 	*x = NeedsChange{}
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[3]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -526,7 +627,7 @@ func (x *NeedsChange) String() string {
 func (*NeedsChange) ProtoMessage() {}
 
 func (x *NeedsChange) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[3]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -539,7 +640,7 @@ func (x *NeedsChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeedsChange.ProtoReflect.Descriptor instead.
 func (*NeedsChange) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{3}
+	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *NeedsChange) GetLine() string {
@@ -587,7 +688,7 @@ type ChangedTool struct {
 
 func (x *ChangedTool) Reset() {
 	*x = ChangedTool{}
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[4]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -599,7 +700,7 @@ func (x *ChangedTool) String() string {
 func (*ChangedTool) ProtoMessage() {}
 
 func (x *ChangedTool) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[4]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -612,7 +713,7 @@ func (x *ChangedTool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangedTool.ProtoReflect.Descriptor instead.
 func (*ChangedTool) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{4}
+	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ChangedTool) GetTool() string {
@@ -659,7 +760,7 @@ type Signature struct {
 
 func (x *Signature) Reset() {
 	*x = Signature{}
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[5]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -671,7 +772,7 @@ func (x *Signature) String() string {
 func (*Signature) ProtoMessage() {}
 
 func (x *Signature) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[5]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -684,7 +785,7 @@ func (x *Signature) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Signature.ProtoReflect.Descriptor instead.
 func (*Signature) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{5}
+	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Signature) GetPublisher() string {
@@ -723,7 +824,7 @@ type LostName struct {
 
 func (x *LostName) Reset() {
 	*x = LostName{}
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[6]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -735,7 +836,7 @@ func (x *LostName) String() string {
 func (*LostName) ProtoMessage() {}
 
 func (x *LostName) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[6]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -748,7 +849,7 @@ func (x *LostName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LostName.ProtoReflect.Descriptor instead.
 func (*LostName) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{6}
+	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *LostName) GetTool() string {
@@ -787,7 +888,7 @@ type Offers struct {
 
 func (x *Offers) Reset() {
 	*x = Offers{}
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[7]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -799,7 +900,7 @@ func (x *Offers) String() string {
 func (*Offers) ProtoMessage() {}
 
 func (x *Offers) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[7]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -812,7 +913,7 @@ func (x *Offers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Offers.ProtoReflect.Descriptor instead.
 func (*Offers) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{7}
+	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Offers) GetPrompts() int32 {
@@ -855,7 +956,7 @@ type PluginFault struct {
 
 func (x *PluginFault) Reset() {
 	*x = PluginFault{}
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[8]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -867,7 +968,7 @@ func (x *PluginFault) String() string {
 func (*PluginFault) ProtoMessage() {}
 
 func (x *PluginFault) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[8]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -880,7 +981,7 @@ func (x *PluginFault) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PluginFault.ProtoReflect.Descriptor instead.
 func (*PluginFault) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{8}
+	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *PluginFault) GetText() string {
@@ -908,7 +1009,7 @@ type Skipped struct {
 
 func (x *Skipped) Reset() {
 	*x = Skipped{}
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[9]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -920,7 +1021,7 @@ func (x *Skipped) String() string {
 func (*Skipped) ProtoMessage() {}
 
 func (x *Skipped) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[9]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -933,7 +1034,7 @@ func (x *Skipped) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Skipped.ProtoReflect.Descriptor instead.
 func (*Skipped) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{9}
+	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Skipped) GetPath() string {
@@ -977,7 +1078,7 @@ type Sandbox struct {
 
 func (x *Sandbox) Reset() {
 	*x = Sandbox{}
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[10]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -989,7 +1090,7 @@ func (x *Sandbox) String() string {
 func (*Sandbox) ProtoMessage() {}
 
 func (x *Sandbox) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[10]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1002,7 +1103,7 @@ func (x *Sandbox) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sandbox.ProtoReflect.Descriptor instead.
 func (*Sandbox) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{10}
+	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Sandbox) GetLevel() string {
@@ -1078,7 +1179,7 @@ type SandboxLine struct {
 
 func (x *SandboxLine) Reset() {
 	*x = SandboxLine{}
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[11]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1090,7 +1191,7 @@ func (x *SandboxLine) String() string {
 func (*SandboxLine) ProtoMessage() {}
 
 func (x *SandboxLine) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[11]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1103,7 +1204,7 @@ func (x *SandboxLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SandboxLine.ProtoReflect.Descriptor instead.
 func (*SandboxLine) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{11}
+	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SandboxLine) GetName() string {
@@ -1145,7 +1246,7 @@ type Fall struct {
 
 func (x *Fall) Reset() {
 	*x = Fall{}
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[12]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1157,7 +1258,7 @@ func (x *Fall) String() string {
 func (*Fall) ProtoMessage() {}
 
 func (x *Fall) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[12]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1170,7 +1271,7 @@ func (x *Fall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fall.ProtoReflect.Descriptor instead.
 func (*Fall) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{12}
+	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Fall) GetWas() *SandboxLine {
@@ -1202,7 +1303,7 @@ type Denial struct {
 
 func (x *Denial) Reset() {
 	*x = Denial{}
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[13]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1214,7 +1315,7 @@ func (x *Denial) String() string {
 func (*Denial) ProtoMessage() {}
 
 func (x *Denial) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[13]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1227,7 +1328,7 @@ func (x *Denial) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Denial.ProtoReflect.Descriptor instead.
 func (*Denial) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{13}
+	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Denial) GetWhat() string {
@@ -1260,6 +1361,8 @@ type Line struct {
 	Pid    int32                  `protobuf:"varint,3,opt,name=pid,proto3" json:"pid,omitempty"`
 	// Level is that of the log, such as info; for events warn, or info.
 	Level string `protobuf:"bytes,4,opt,name=level,proto3" json:"level,omitempty"`
+	// Host reports that it is an event.
+	Host bool `protobuf:"varint,5,opt,name=host,proto3" json:"host,omitempty"`
 	// Text is one line, fit to be shown, of at most 2 KiB.
 	Text string `protobuf:"bytes,6,opt,name=text,proto3" json:"text,omitempty"`
 	// Call is the ID of the call that the line belongs to; empty: none, or not known.
@@ -1276,7 +1379,7 @@ type Line struct {
 
 func (x *Line) Reset() {
 	*x = Line{}
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[14]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1288,7 +1391,7 @@ func (x *Line) String() string {
 func (*Line) ProtoMessage() {}
 
 func (x *Line) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[14]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1301,7 +1404,7 @@ func (x *Line) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Line.ProtoReflect.Descriptor instead.
 func (*Line) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{14}
+	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Line) GetNumber() uint64 {
@@ -1330,6 +1433,13 @@ func (x *Line) GetLevel() string {
 		return x.Level
 	}
 	return ""
+}
+
+func (x *Line) GetHost() bool {
+	if x != nil {
+		return x.Host
+	}
+	return false
 }
 
 func (x *Line) GetText() string {
@@ -1376,7 +1486,7 @@ type RestartPluginRequest struct {
 
 func (x *RestartPluginRequest) Reset() {
 	*x = RestartPluginRequest{}
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[15]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1388,7 +1498,7 @@ func (x *RestartPluginRequest) String() string {
 func (*RestartPluginRequest) ProtoMessage() {}
 
 func (x *RestartPluginRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[15]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1401,7 +1511,7 @@ func (x *RestartPluginRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestartPluginRequest.ProtoReflect.Descriptor instead.
 func (*RestartPluginRequest) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{15}
+	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RestartPluginRequest) GetName() string {
@@ -1419,7 +1529,7 @@ type RestartPluginResponse struct {
 
 func (x *RestartPluginResponse) Reset() {
 	*x = RestartPluginResponse{}
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[16]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1431,7 +1541,7 @@ func (x *RestartPluginResponse) String() string {
 func (*RestartPluginResponse) ProtoMessage() {}
 
 func (x *RestartPluginResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[16]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1444,7 +1554,7 @@ func (x *RestartPluginResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestartPluginResponse.ProtoReflect.Descriptor instead.
 func (*RestartPluginResponse) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{16}
+	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{17}
 }
 
 type RollbackPluginRequest struct {
@@ -1456,7 +1566,7 @@ type RollbackPluginRequest struct {
 
 func (x *RollbackPluginRequest) Reset() {
 	*x = RollbackPluginRequest{}
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[17]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1468,7 +1578,7 @@ func (x *RollbackPluginRequest) String() string {
 func (*RollbackPluginRequest) ProtoMessage() {}
 
 func (x *RollbackPluginRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[17]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1481,7 +1591,7 @@ func (x *RollbackPluginRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollbackPluginRequest.ProtoReflect.Descriptor instead.
 func (*RollbackPluginRequest) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{17}
+	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RollbackPluginRequest) GetName() string {
@@ -1499,7 +1609,7 @@ type RollbackPluginResponse struct {
 
 func (x *RollbackPluginResponse) Reset() {
 	*x = RollbackPluginResponse{}
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[18]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1511,7 +1621,7 @@ func (x *RollbackPluginResponse) String() string {
 func (*RollbackPluginResponse) ProtoMessage() {}
 
 func (x *RollbackPluginResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[18]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1524,7 +1634,7 @@ func (x *RollbackPluginResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollbackPluginResponse.ProtoReflect.Descriptor instead.
 func (*RollbackPluginResponse) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{18}
+	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{19}
 }
 
 type ApplyPluginRequest struct {
@@ -1536,7 +1646,7 @@ type ApplyPluginRequest struct {
 
 func (x *ApplyPluginRequest) Reset() {
 	*x = ApplyPluginRequest{}
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[19]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1548,7 +1658,7 @@ func (x *ApplyPluginRequest) String() string {
 func (*ApplyPluginRequest) ProtoMessage() {}
 
 func (x *ApplyPluginRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[19]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1561,7 +1671,7 @@ func (x *ApplyPluginRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyPluginRequest.ProtoReflect.Descriptor instead.
 func (*ApplyPluginRequest) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{19}
+	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ApplyPluginRequest) GetName() string {
@@ -1579,7 +1689,7 @@ type ApplyPluginResponse struct {
 
 func (x *ApplyPluginResponse) Reset() {
 	*x = ApplyPluginResponse{}
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[20]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1591,7 +1701,7 @@ func (x *ApplyPluginResponse) String() string {
 func (*ApplyPluginResponse) ProtoMessage() {}
 
 func (x *ApplyPluginResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[20]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1604,7 +1714,7 @@ func (x *ApplyPluginResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyPluginResponse.ProtoReflect.Descriptor instead.
 func (*ApplyPluginResponse) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{20}
+	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{21}
 }
 
 type GetSandboxRequest struct {
@@ -1616,7 +1726,7 @@ type GetSandboxRequest struct {
 
 func (x *GetSandboxRequest) Reset() {
 	*x = GetSandboxRequest{}
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[21]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1628,7 +1738,7 @@ func (x *GetSandboxRequest) String() string {
 func (*GetSandboxRequest) ProtoMessage() {}
 
 func (x *GetSandboxRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[21]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1641,7 +1751,7 @@ func (x *GetSandboxRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSandboxRequest.ProtoReflect.Descriptor instead.
 func (*GetSandboxRequest) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{21}
+	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *GetSandboxRequest) GetName() string {
@@ -1661,7 +1771,7 @@ type GetSandboxResponse struct {
 
 func (x *GetSandboxResponse) Reset() {
 	*x = GetSandboxResponse{}
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[22]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1673,7 +1783,7 @@ func (x *GetSandboxResponse) String() string {
 func (*GetSandboxResponse) ProtoMessage() {}
 
 func (x *GetSandboxResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[22]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1686,7 +1796,7 @@ func (x *GetSandboxResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSandboxResponse.ProtoReflect.Descriptor instead.
 func (*GetSandboxResponse) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{22}
+	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *GetSandboxResponse) GetSandbox() *Sandbox {
@@ -1700,7 +1810,7 @@ var File_toolhost_daemon_v1_plugin_proto protoreflect.FileDescriptor
 
 const file_toolhost_daemon_v1_plugin_proto_rawDesc = "" +
 	"\n" +
-	"\x1ftoolhost/daemon/v1/plugin.proto\x12\x12toolhost.daemon.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ftoolhost/plugin/v1/plugin.proto\"\x80\t\n" +
+	"\x1ftoolhost/daemon/v1/plugin.proto\x12\x12toolhost.daemon.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ftoolhost/plugin/v1/plugin.proto\"\xb1\t\n" +
 	"\x06Plugin\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04path\x18\x02 \x01(\tR\x04path\x12\x12\n" +
@@ -1740,7 +1850,16 @@ const file_toolhost_daemon_v1_plugin_proto_rawDesc = "" +
 	"\x05since\x18\x1f \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12>\n" +
 	"\n" +
 	"last_fault\x18  \x01(\v2\x1f.toolhost.daemon.v1.PluginFaultR\tlastFault\x12\x1b\n" +
-	"\tspare_pid\x18! \x01(\x05R\bsparePid\"\x8c\x01\n" +
+	"\tspare_pid\x18! \x01(\x05R\bsparePid\x12/\n" +
+	"\x05usage\x18\" \x01(\v2\x19.toolhost.daemon.v1.UsageR\x05usage\"\xa7\x01\n" +
+	"\x05Usage\x12\x15\n" +
+	"\x06cpu_ns\x18\x01 \x01(\x03R\x05cpuNs\x12\x16\n" +
+	"\x06memory\x18\x02 \x01(\x03R\x06memory\x12\x1d\n" +
+	"\n" +
+	"max_memory\x18\x03 \x01(\x03R\tmaxMemory\x12 \n" +
+	"\vdescriptors\x18\x04 \x01(\x05R\vdescriptors\x12\x18\n" +
+	"\arefused\x18\x05 \x01(\x03R\arefused\x12\x14\n" +
+	"\x05group\x18\x06 \x01(\bR\x05group\"\x8c\x01\n" +
 	"\n" +
 	"KeptBinary\x12\x16\n" +
 	"\x06sha256\x18\x01 \x01(\tR\x06sha256\x12\x18\n" +
@@ -1805,12 +1924,13 @@ const file_toolhost_daemon_v1_plugin_proto_rawDesc = "" +
 	"\x06Denial\x12\x12\n" +
 	"\x04what\x18\x01 \x01(\tR\x04what\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\x03R\x05count\x12.\n" +
-	"\x04last\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x04last\"\xc7\x02\n" +
+	"\x04last\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x04last\"\xd5\x02\n" +
 	"\x04Line\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x10\n" +
 	"\x03pid\x18\x03 \x01(\x05R\x03pid\x12\x14\n" +
 	"\x05level\x18\x04 \x01(\tR\x05level\x12\x12\n" +
+	"\x04host\x18\x05 \x01(\bR\x04host\x12\x12\n" +
 	"\x04text\x18\x06 \x01(\tR\x04text\x12\x12\n" +
 	"\x04call\x18\a \x01(\tR\x04call\x12\x14\n" +
 	"\x05event\x18\b \x01(\tR\x05event\x12\x16\n" +
@@ -1820,7 +1940,7 @@ const file_toolhost_daemon_v1_plugin_proto_rawDesc = "" +
 	"\n" +
 	"FactsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01J\x04\b\x05\x10\x06\"*\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"*\n" +
 	"\x14RestartPluginRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"\x17\n" +
 	"\x15RestartPluginResponse\"+\n" +
@@ -1847,64 +1967,66 @@ func file_toolhost_daemon_v1_plugin_proto_rawDescGZIP() []byte {
 	return file_toolhost_daemon_v1_plugin_proto_rawDescData
 }
 
-var file_toolhost_daemon_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_toolhost_daemon_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_toolhost_daemon_v1_plugin_proto_goTypes = []any{
 	(*Plugin)(nil),                 // 0: toolhost.daemon.v1.Plugin
-	(*KeptBinary)(nil),             // 1: toolhost.daemon.v1.KeptBinary
-	(*WantsMore)(nil),              // 2: toolhost.daemon.v1.WantsMore
-	(*NeedsChange)(nil),            // 3: toolhost.daemon.v1.NeedsChange
-	(*ChangedTool)(nil),            // 4: toolhost.daemon.v1.ChangedTool
-	(*Signature)(nil),              // 5: toolhost.daemon.v1.Signature
-	(*LostName)(nil),               // 6: toolhost.daemon.v1.LostName
-	(*Offers)(nil),                 // 7: toolhost.daemon.v1.Offers
-	(*PluginFault)(nil),            // 8: toolhost.daemon.v1.PluginFault
-	(*Skipped)(nil),                // 9: toolhost.daemon.v1.Skipped
-	(*Sandbox)(nil),                // 10: toolhost.daemon.v1.Sandbox
-	(*SandboxLine)(nil),            // 11: toolhost.daemon.v1.SandboxLine
-	(*Fall)(nil),                   // 12: toolhost.daemon.v1.Fall
-	(*Denial)(nil),                 // 13: toolhost.daemon.v1.Denial
-	(*Line)(nil),                   // 14: toolhost.daemon.v1.Line
-	(*RestartPluginRequest)(nil),   // 15: toolhost.daemon.v1.RestartPluginRequest
-	(*RestartPluginResponse)(nil),  // 16: toolhost.daemon.v1.RestartPluginResponse
-	(*RollbackPluginRequest)(nil),  // 17: toolhost.daemon.v1.RollbackPluginRequest
-	(*RollbackPluginResponse)(nil), // 18: toolhost.daemon.v1.RollbackPluginResponse
-	(*ApplyPluginRequest)(nil),     // 19: toolhost.daemon.v1.ApplyPluginRequest
-	(*ApplyPluginResponse)(nil),    // 20: toolhost.daemon.v1.ApplyPluginResponse
-	(*GetSandboxRequest)(nil),      // 21: toolhost.daemon.v1.GetSandboxRequest
-	(*GetSandboxResponse)(nil),     // 22: toolhost.daemon.v1.GetSandboxResponse
-	nil,                            // 23: toolhost.daemon.v1.Line.FactsEntry
-	(*v1.Needs)(nil),               // 24: toolhost.plugin.v1.Needs
-	(*timestamppb.Timestamp)(nil),  // 25: google.protobuf.Timestamp
+	(*Usage)(nil),                  // 1: toolhost.daemon.v1.Usage
+	(*KeptBinary)(nil),             // 2: toolhost.daemon.v1.KeptBinary
+	(*WantsMore)(nil),              // 3: toolhost.daemon.v1.WantsMore
+	(*NeedsChange)(nil),            // 4: toolhost.daemon.v1.NeedsChange
+	(*ChangedTool)(nil),            // 5: toolhost.daemon.v1.ChangedTool
+	(*Signature)(nil),              // 6: toolhost.daemon.v1.Signature
+	(*LostName)(nil),               // 7: toolhost.daemon.v1.LostName
+	(*Offers)(nil),                 // 8: toolhost.daemon.v1.Offers
+	(*PluginFault)(nil),            // 9: toolhost.daemon.v1.PluginFault
+	(*Skipped)(nil),                // 10: toolhost.daemon.v1.Skipped
+	(*Sandbox)(nil),                // 11: toolhost.daemon.v1.Sandbox
+	(*SandboxLine)(nil),            // 12: toolhost.daemon.v1.SandboxLine
+	(*Fall)(nil),                   // 13: toolhost.daemon.v1.Fall
+	(*Denial)(nil),                 // 14: toolhost.daemon.v1.Denial
+	(*Line)(nil),                   // 15: toolhost.daemon.v1.Line
+	(*RestartPluginRequest)(nil),   // 16: toolhost.daemon.v1.RestartPluginRequest
+	(*RestartPluginResponse)(nil),  // 17: toolhost.daemon.v1.RestartPluginResponse
+	(*RollbackPluginRequest)(nil),  // 18: toolhost.daemon.v1.RollbackPluginRequest
+	(*RollbackPluginResponse)(nil), // 19: toolhost.daemon.v1.RollbackPluginResponse
+	(*ApplyPluginRequest)(nil),     // 20: toolhost.daemon.v1.ApplyPluginRequest
+	(*ApplyPluginResponse)(nil),    // 21: toolhost.daemon.v1.ApplyPluginResponse
+	(*GetSandboxRequest)(nil),      // 22: toolhost.daemon.v1.GetSandboxRequest
+	(*GetSandboxResponse)(nil),     // 23: toolhost.daemon.v1.GetSandboxResponse
+	nil,                            // 24: toolhost.daemon.v1.Line.FactsEntry
+	(*v1.Needs)(nil),               // 25: toolhost.plugin.v1.Needs
+	(*timestamppb.Timestamp)(nil),  // 26: google.protobuf.Timestamp
 }
 var file_toolhost_daemon_v1_plugin_proto_depIdxs = []int32{
-	1,  // 0: toolhost.daemon.v1.Plugin.kept:type_name -> toolhost.daemon.v1.KeptBinary
-	24, // 1: toolhost.daemon.v1.Plugin.needs:type_name -> toolhost.plugin.v1.Needs
-	2,  // 2: toolhost.daemon.v1.Plugin.wants_more:type_name -> toolhost.daemon.v1.WantsMore
-	4,  // 3: toolhost.daemon.v1.Plugin.changed:type_name -> toolhost.daemon.v1.ChangedTool
-	5,  // 4: toolhost.daemon.v1.Plugin.signature:type_name -> toolhost.daemon.v1.Signature
-	25, // 5: toolhost.daemon.v1.Plugin.retry_at:type_name -> google.protobuf.Timestamp
-	6,  // 6: toolhost.daemon.v1.Plugin.lost:type_name -> toolhost.daemon.v1.LostName
-	7,  // 7: toolhost.daemon.v1.Plugin.offers:type_name -> toolhost.daemon.v1.Offers
-	25, // 8: toolhost.daemon.v1.Plugin.since:type_name -> google.protobuf.Timestamp
-	8,  // 9: toolhost.daemon.v1.Plugin.last_fault:type_name -> toolhost.daemon.v1.PluginFault
-	25, // 10: toolhost.daemon.v1.KeptBinary.served:type_name -> google.protobuf.Timestamp
-	3,  // 11: toolhost.daemon.v1.WantsMore.changes:type_name -> toolhost.daemon.v1.NeedsChange
-	25, // 12: toolhost.daemon.v1.Offers.since:type_name -> google.protobuf.Timestamp
-	25, // 13: toolhost.daemon.v1.PluginFault.time:type_name -> google.protobuf.Timestamp
-	11, // 14: toolhost.daemon.v1.Sandbox.lines:type_name -> toolhost.daemon.v1.SandboxLine
-	12, // 15: toolhost.daemon.v1.Sandbox.enforces_less:type_name -> toolhost.daemon.v1.Fall
-	13, // 16: toolhost.daemon.v1.Sandbox.denied:type_name -> toolhost.daemon.v1.Denial
-	11, // 17: toolhost.daemon.v1.Fall.was:type_name -> toolhost.daemon.v1.SandboxLine
-	11, // 18: toolhost.daemon.v1.Fall.is:type_name -> toolhost.daemon.v1.SandboxLine
-	25, // 19: toolhost.daemon.v1.Denial.last:type_name -> google.protobuf.Timestamp
-	25, // 20: toolhost.daemon.v1.Line.time:type_name -> google.protobuf.Timestamp
-	23, // 21: toolhost.daemon.v1.Line.facts:type_name -> toolhost.daemon.v1.Line.FactsEntry
-	10, // 22: toolhost.daemon.v1.GetSandboxResponse.sandbox:type_name -> toolhost.daemon.v1.Sandbox
-	23, // [23:23] is the sub-list for method output_type
-	23, // [23:23] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	2,  // 0: toolhost.daemon.v1.Plugin.kept:type_name -> toolhost.daemon.v1.KeptBinary
+	25, // 1: toolhost.daemon.v1.Plugin.needs:type_name -> toolhost.plugin.v1.Needs
+	3,  // 2: toolhost.daemon.v1.Plugin.wants_more:type_name -> toolhost.daemon.v1.WantsMore
+	5,  // 3: toolhost.daemon.v1.Plugin.changed:type_name -> toolhost.daemon.v1.ChangedTool
+	6,  // 4: toolhost.daemon.v1.Plugin.signature:type_name -> toolhost.daemon.v1.Signature
+	26, // 5: toolhost.daemon.v1.Plugin.retry_at:type_name -> google.protobuf.Timestamp
+	7,  // 6: toolhost.daemon.v1.Plugin.lost:type_name -> toolhost.daemon.v1.LostName
+	8,  // 7: toolhost.daemon.v1.Plugin.offers:type_name -> toolhost.daemon.v1.Offers
+	26, // 8: toolhost.daemon.v1.Plugin.since:type_name -> google.protobuf.Timestamp
+	9,  // 9: toolhost.daemon.v1.Plugin.last_fault:type_name -> toolhost.daemon.v1.PluginFault
+	1,  // 10: toolhost.daemon.v1.Plugin.usage:type_name -> toolhost.daemon.v1.Usage
+	26, // 11: toolhost.daemon.v1.KeptBinary.served:type_name -> google.protobuf.Timestamp
+	4,  // 12: toolhost.daemon.v1.WantsMore.changes:type_name -> toolhost.daemon.v1.NeedsChange
+	26, // 13: toolhost.daemon.v1.Offers.since:type_name -> google.protobuf.Timestamp
+	26, // 14: toolhost.daemon.v1.PluginFault.time:type_name -> google.protobuf.Timestamp
+	12, // 15: toolhost.daemon.v1.Sandbox.lines:type_name -> toolhost.daemon.v1.SandboxLine
+	13, // 16: toolhost.daemon.v1.Sandbox.enforces_less:type_name -> toolhost.daemon.v1.Fall
+	14, // 17: toolhost.daemon.v1.Sandbox.denied:type_name -> toolhost.daemon.v1.Denial
+	12, // 18: toolhost.daemon.v1.Fall.was:type_name -> toolhost.daemon.v1.SandboxLine
+	12, // 19: toolhost.daemon.v1.Fall.is:type_name -> toolhost.daemon.v1.SandboxLine
+	26, // 20: toolhost.daemon.v1.Denial.last:type_name -> google.protobuf.Timestamp
+	26, // 21: toolhost.daemon.v1.Line.time:type_name -> google.protobuf.Timestamp
+	24, // 22: toolhost.daemon.v1.Line.facts:type_name -> toolhost.daemon.v1.Line.FactsEntry
+	11, // 23: toolhost.daemon.v1.GetSandboxResponse.sandbox:type_name -> toolhost.daemon.v1.Sandbox
+	24, // [24:24] is the sub-list for method output_type
+	24, // [24:24] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_toolhost_daemon_v1_plugin_proto_init() }
@@ -1918,7 +2040,7 @@ func file_toolhost_daemon_v1_plugin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolhost_daemon_v1_plugin_proto_rawDesc), len(file_toolhost_daemon_v1_plugin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   24,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
