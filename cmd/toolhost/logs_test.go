@@ -73,7 +73,7 @@ func TestLogs(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	w.run("call", "play.echo").exits(0)
-	f.until(journal.Started, "it had crashed")
+	f.until(journal.Started, "the last one crashed")
 	with := w.run("logs").exits(0).prints("player ", "goodbye", "plugin crashed: exit status 3")
 	require.NoError(t, s.cmd.Process.Signal(syscall.SIGKILL)) // in the middle of a line, for all it knows
 	_ = s.cmd.Wait()

@@ -107,6 +107,7 @@ func (s *source) config() pluginrun.Config {
 	c.Sockets = func() (string, error) { return r.sockets.path(s.member.owner) }
 	c.Pins = s.pins
 	c.Admit, c.Changed, c.Offers, c.Learned, c.Journal = s.mayStart, s.changed, s.offered, s.learned, s.member.journal
+	c.Replaces = s.member.now().source != nil
 	c.Accepted, c.CacheDir = s.accepted, r.cacheOf(s.member.owner, s.shownPath())
 	c.OnState = func(now plugin.Status) {
 		if s.reports.Load() {
