@@ -38,8 +38,8 @@ type compiler struct {
 	functions inflight.Calls // of this process, which Close waits for
 
 	answered  func(plugin, tool, call, by string, allowed bool) // see [chain.Question]
-	published func(name string) *entry // what the registry has by a name; nil: nothing
-	recent    recent                   // entries that are compiled
+	published func(name string) *entry                          // what the registry has by a name; nil: nothing
+	recent    recent                                            // entries that are compiled
 
 	mu    sync.Mutex // never held while waiting
 	slots map[slotsKey]*chain.Slots

@@ -37,7 +37,7 @@ func happened(t *testing.T, state, of string, kindsAndTexts ...string) (last jou
 	return last
 }
 
-// What happens to a plugin is kept in files, also when the host is gone: who ran it, why, what came of it, what was
+// What happens to a plugin is kept in files, also when the host is gone: who ran it, why, the outcome, what was
 // accepted, and who answered what, without its content.
 func TestEventsAreKept(t *testing.T) {
 	t.Parallel()
@@ -64,7 +64,7 @@ func TestEventsAreKept(t *testing.T) {
 	e := happened(t, state, "versioned",
 		journal.Started, "it is the first time", journal.Answered, "a call of versioned.count was approved by ann",
 		journal.Answered, "was denied by ann", "start_failed", "this version is broken", journal.UpgradeFailed, "runs on as it was",
-		"upgraded", "from=1-harms to=3", "wants_more", "b.example", journal.Accepted, "its needs", "removed", "withdrawn")
+		"wants_more", "b.example", "upgraded", "from=1-harms to=3", journal.Accepted, "its needs", "removed", "withdrawn")
 	if e.Plugin != "versioned" || e.Time.IsZero() {
 		t.Errorf("%+v", e)
 	}

@@ -100,7 +100,7 @@ func TestLogs(t *testing.T) {
 	}
 }
 
-// A state directory that cannot be written keeps nobody from anything, and is said once: the daemon shows what it has.
+// A state directory that cannot be written stops no plugin and no call, and is said once: the daemon shows what it has.
 func TestLogsWithoutFiles(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")

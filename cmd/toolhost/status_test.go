@@ -153,4 +153,3 @@ func TestMetrics(t *testing.T) {
 		w.bare("config", "check").exits(1).prints("a loopback address with a port")
 	}
 }
-
