@@ -173,7 +173,7 @@ func TestPluginDev(t *testing.T) {
 		}
 		told[string(e.Kind)+" "+e.Text] = true
 	}
-	if !told["host plugin crashed: exit status 7"] {
+	if !told["host plugin crashed: exit status 7; it wrote last: goodbye, \\x1b[31mworld"] {
 		t.Errorf("the crash is not told: %v", told)
 	}
 	if _, err := os.Lstat(filepath.Dir(first.Connect[1])); err == nil {

@@ -73,7 +73,7 @@ func TestLogs(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	w.run("call", "play.echo").exits(0)
-	f.until(journal.Started, "it had crashed")
+	f.until(journal.Started, "the last one crashed")
 	with := w.run("logs").exits(0).prints("player ", "goodbye", "plugin crashed: exit status 3")
 	require.NoError(t, s.cmd.Process.Signal(syscall.SIGKILL)) // in the middle of a line, for all it knows
 	_ = s.cmd.Wait()
@@ -100,7 +100,7 @@ func TestLogs(t *testing.T) {
 	}
 }
 
-// A state directory that cannot be written keeps nobody from anything, and is said once: the daemon shows what it has.
+// A state directory that cannot be written stops no plugin and no call, and is said once: the daemon shows what it has.
 func TestLogsWithoutFiles(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")

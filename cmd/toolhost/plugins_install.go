@@ -205,7 +205,7 @@ func (i *install) finish(ctx context.Context, out installation, p *installed.Pre
 	}
 	out.Lock = written.files
 	at := i.Dir.PluginDir() + "/" + out.Plugin
-	unrecorded := acceptNeeds([]plugin.Status{{Name: out.Plugin, Path: at, Needs: m.Needs}})
+	unrecorded := acceptNeeds(i.s, []plugin.Status{{Name: out.Plugin, Path: at, Needs: m.Needs}})
 	if err := p.Put(); err != nil {
 		return out, errors.Join(tool.Errorf(tool.CodeUnavailable, "%s could not be put in place: %w", out.String(), err).
 			Of("", out.Plugin), written.undo(), p.Discard())

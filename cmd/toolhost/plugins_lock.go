@@ -120,7 +120,7 @@ func writeLock(ctx context.Context, s *session.Session, rules pins.Rules, yes bo
 	if err := writeUserLock(s, rules, user, now, found); err != nil {
 		return err
 	}
-	unrecorded := errors.Join(acceptNeeds(found.described(now)), acceptChanged(s, found.plugins, now))
+	unrecorded := errors.Join(acceptNeeds(s, found.described(now)), acceptChanged(s, found.plugins, now))
 	how := pins.Instead
 	if s.Settings().Config.File == "" && (file == rules.User || s.Settings().Dirs.Installed == "") {
 		how = pins.Everywhere

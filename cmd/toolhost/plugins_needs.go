@@ -8,6 +8,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/known"
 	"github.com/toolhost/toolhost/internal/lockfile"
 	"github.com/toolhost/toolhost/internal/need"
@@ -48,14 +49,19 @@ func changedTools(s plugin.Status) string {
 
 // acceptNeeds records that the operator accepts what plugins declare to need, so that it is
 // their ceiling from now on.
-func acceptNeeds(plugins []plugin.Status) error {
+func acceptNeeds(s *session.Session, plugins []plugin.Status) error {
 	book, err := known.OpenOwn()
 	if err != nil {
 		return err
 	}
+	for _, p := range plugins {
+		if p.WantsMore != nil {
+			s.Tell(p.Name, journal.Accepted, "locked by the operator, with what it needs; accepted: "+p.WantsMore.Text)
+		}
+	}
 	return book.Decide(func(all known.Records) {
-		for _, s := range plugins {
-			all.Accept(known.At(s.Path, s.Name), s.Needs)
+		for _, p := range plugins {
+			all.Accept(known.At(p.Path, p.Name), p.Needs)
 		}
 	})
 }

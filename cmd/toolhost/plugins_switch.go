@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/paths"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/known"
 	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/sanitize"
@@ -105,6 +107,20 @@ type accepted struct {
 	changed []plugin.ChangedTool
 }
 
+// texts say what was accepted.
+func (p accepted) texts() (out []string) {
+	if p.more != nil {
+		out = append(out, sanitize.Text(p.more.Text))
+	}
+	for _, l := range p.less {
+		out = append(out, sanitize.Text(l.String()))
+	}
+	for _, t := range p.changed {
+		out = append(out, fmt.Sprintf("%s, which stays %s", sanitize.Text(t.Text), t.Level))
+	}
+	return out
+}
+
 // switched is a plugin that is switched on or off.
 type switched struct {
 	plugin.Status
@@ -178,6 +194,7 @@ func unchanged(name string, err error) error {
 // applySwitch makes a daemon apply a change, and prints it, with what was accepted.
 func applySwitch(ctx context.Context, s *session.Session, name, done string, changed bool, p accepted) error {
 	if changed {
+		s.Tell(name, journal.Accepted, strings.Join(append([]string{done + " by the operator"}, p.texts()...), "; accepted: "))
 		if d := s.Daemon(ctx); d != nil {
 			if _, err := control.Do(ctx, d, daemonv1.DaemonHandler.ApplyPlugin, &daemonv1.ApplyPluginRequest{Name: name}); err != nil {
 				return err
@@ -197,14 +214,8 @@ func applySwitch(ctx context.Context, s *session.Session, name, done string, cha
 		}
 		return s.Out.JSON(out)
 	}
-	if p.more != nil {
-		s.Out.Printf("accepted for %s: %s\n", name, sanitize.Text(p.more.Text))
-	}
-	for _, l := range p.less {
-		s.Out.Printf("accepted for %s: %s\n", name, sanitize.Text(l.String()))
-	}
-	for _, t := range p.changed {
-		s.Out.Printf("accepted for %s: %s, which stays %s\n", name, sanitize.Text(t.Text), t.Level)
+	for _, text := range p.texts() {
+		s.Out.Printf("accepted for %s: %s\n", name, text)
 	}
 	s.Out.Printf("%s %s\n", done, name)
 	return nil

@@ -51,7 +51,7 @@ func (r *Reader) Close() {
 }
 
 // New returns the entries that it has not returned yet: in the order in which they were written, and between
-// files in that of their times. What is no entry, such as what a process that was killed has left, is left out.
+// files in that of their times. Other text, such as what a process that was killed has left, is skipped.
 //
 // # Errors
 //

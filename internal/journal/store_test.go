@@ -130,7 +130,7 @@ func TestProcessesShareAFile(t *testing.T) {
 	}
 }
 
-// One who follows misses nothing of what is rotated, cut, replaced and removed, and is not misled by what is no entry.
+// One who follows misses nothing of what is rotated, cut, replaced and removed, and skips what others wrote there.
 func TestReaderFollows(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -76,6 +76,8 @@ type Config struct {
 	HostVersion string
 	// Logger receives the plugin's output and what happens to the plugin. Default: none.
 	Logger hclog.Logger
+	// Replaces says that a plugin of that name ran before in another way.
+	Replaces bool
 	// Journal keeps the newest lines of the plugin's output and of what happens to it.
 	// Default: none.
 	Journal *journal.Journal

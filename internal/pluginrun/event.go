@@ -61,15 +61,9 @@ func (s *supervisor) tellEnd(run *instance) {
 		s.tellConsequence(run.end.then)
 		return
 	}
-	why := "it is to start again, or is not wanted any more"
-	switch {
-	case run.idle.expired.Load():
-		why = fmt.Sprintf("it was idle for %v", s.cfg.IdleTimeout)
-	case s.isClosed():
-		why = "the host ends, or another took its place"
-	case run.spare:
-		why = "it was a spare that is not wanted any more"
-	}
+	s.mu.Lock()
+	why := cmp.Or(run.why, "it is not wanted any more")
+	s.mu.Unlock()
 	s.cfg.Journal.Tell(hclog.Info.String(), journal.Ended, fmt.Sprintf("ended after %v: %s", ran, why),
 		"pid", pid, "ran", ran, "why", why, "how", run.end.reason)
 }

@@ -32,7 +32,8 @@ type instance struct {
 	fault     *atomic.Pointer[plugin.Fault] // of the plugin
 	published chan struct{}                 // closed when the host knows what this run described
 
-	end    *runEnd // nil: it runs; guarded by the supervisor's lock, as is spare
+	end    *runEnd // nil: it runs; guarded by the supervisor's lock, as are the next
+	why    string  // the host ends it; empty: it does not, or it is a spare that is not wanted
 	spare  bool    // it is kept warm
 	origin origin  // of a spare
 }

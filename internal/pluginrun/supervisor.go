@@ -142,14 +142,14 @@ func (s *supervisor) begin() {
 // whyStart says why a start is wanted. The lock is held.
 func (s *supervisor) whyStart() string {
 	switch last := s.newest; {
+	case last == nil && s.cfg.Replaces:
+		return "it takes the place of another"
 	case last == nil:
 		return "it is the first time"
-	case last.end != nil && last.end.crashed:
-		return "it had crashed"
-	case last.idle.expired.Load():
-		return "a call came after it was idle"
+	case last.why != "":
+		return "the last one ended, as " + last.why
 	}
-	return "a call came, or the operator wanted it"
+	return "the last one crashed"
 }
 
 // adopt sees to the end of a run, in the goroutine that owns its process.
@@ -223,7 +223,7 @@ func (s *supervisor) recordStart(run *instance, err error) (changed bool, then c
 		s.fillSpare()
 	}
 	if s.refused != nil {
-		s.retire(run)
+		s.retire(run, "it was refused: "+tool.AsError(s.refused).Message)
 	}
 	return changed, then
 }
@@ -316,12 +316,13 @@ func (s *supervisor) hold() (release func()) {
 	return sync.OnceFunc(func() { s.holds.Add(-1) })
 }
 
-// detach sends no more calls to a run, and reports whether it was the one they went to.
+// detach sends no more calls to a run, which is to end, and reports whether it was the one they went to.
 // The lock is held.
-func (s *supervisor) detach(run *instance) bool {
+func (s *supervisor) detach(run *instance, why string) bool {
 	if run == nil || !s.current.CompareAndSwap(run, nil) {
 		return false
 	}
+	run.why = why
 	run.calls.Refuse()
 	s.dropSpare()
 	return true
@@ -336,8 +337,8 @@ func (s *supervisor) stop(ctx context.Context, run *instance) {
 }
 
 // retire ends the run in the background. The lock is held.
-func (s *supervisor) retire(run *instance) {
-	if !s.closed && s.detach(run) {
+func (s *supervisor) retire(run *instance, why string) {
+	if !s.closed && s.detach(run, why) {
 		s.workers.Go(func() { s.stop(s.life, run) })
 	}
 }
@@ -350,7 +351,7 @@ func (s *supervisor) renew(run *instance) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer s.reportLocked()
-	if s.closed || !s.detach(run) {
+	if s.closed || !s.detach(run, "it was renewed") {
 		return
 	}
 	s.workers.Go(func() {
@@ -368,7 +369,7 @@ func (s *supervisor) stopIdle(run *instance) {
 	defer s.reportLocked()
 	if !s.closed && s.isCurrent(run) {
 		run.idle.expired.Store(true)
-		s.retire(run)
+		s.retire(run, fmt.Sprintf("it was idle for %v", s.cfg.IdleTimeout))
 	}
 }
 
@@ -379,7 +380,7 @@ func (s *supervisor) refuse(why error) {
 	defer s.reportLocked()
 	s.refused = why
 	if why != nil {
-		s.retire(s.current.Load())
+		s.retire(s.current.Load(), "it was refused: "+tool.AsError(why).Message)
 	}
 }
 
@@ -394,7 +395,7 @@ func (s *supervisor) restart(ctx context.Context, forget func()) error {
 	s.backoff.reset()
 	s.spares.backoff.reset()
 	run := s.current.Load()
-	detached := s.detach(run)
+	detached := s.detach(run, "it was restarted")
 	s.reportLocked()
 	s.mu.Unlock()
 	if !detached {
@@ -416,7 +417,7 @@ func (s *supervisor) close(ctx, drain context.Context) (first bool) {
 		s.spares.timer.Stop()
 	}
 	run := s.current.Load()
-	detached := s.detach(run)
+	detached := s.detach(run, "the host ends, or it was removed or replaced")
 	s.reportLocked()
 	s.mu.Unlock()
 	var ended sync.WaitGroup

@@ -97,7 +97,7 @@ func TestEndsThatDoNotCount(t *testing.T) {
 		s = crasher(t, plugin.ExitError{Code: -1, Signal: "SIGKILL"}, plugin.RestartPolicy{})
 		run := require.Must(s.ready(t.Context()))(t)
 		s.mu.Lock()
-		s.detach(run)
+		s.detach(run, "")
 		s.mu.Unlock()
 		<-run.proc.exited
 		if s.backoff.failures != 0 {
@@ -151,7 +151,7 @@ func TestQuarantineEndsWithARunThatIsWell(t *testing.T) {
 				probe := require.Must(s.ready(t.Context()))(t)
 				probe.onAnswer()
 				s.mu.Lock()
-				s.detach(probe) // as the end of an idle run begins
+				s.detach(probe, "") // as the end of an idle run begins
 				s.mu.Unlock()
 				end(probe, nil)
 				if lasting < time.Hour && s.backoff.failures != 0 {

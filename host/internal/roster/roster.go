@@ -258,8 +258,8 @@ func (r *Roster) forgetFaults(dirs []string, found []error) {
 	})
 }
 
-// Journal returns what was kept of a plugin's output, or, without a name, of what happened to all plugins; nil: there
-// is no such plugin.
+// Journal returns what was kept of a plugin's output, or, without a name, of what happened to all plugins; nil: none
+// has that name.
 func (r *Roster) Journal(name string) *journal.Journal {
 	if name == "" {
 		return r.journals.Events()

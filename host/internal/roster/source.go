@@ -108,6 +108,7 @@ func (s *source) config() pluginrun.Config {
 	c.Pins = s.pins
 	c.Admit, c.Changed, c.Offers, c.Learned = s.mayStart, s.changed, s.offered, s.learned
 	c.Journal, c.Usage = s.member.journal, &s.member.usage
+	c.Replaces = s.member.now().source != nil
 	c.Accepted, c.CacheDir = s.accepted, r.cacheOf(s.member.owner, s.shownPath())
 	c.OnState = func(now plugin.Status) {
 		if s.reports.Load() {

@@ -7,10 +7,14 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/hashicorp/go-hclog"
+
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/audit"
+	"github.com/toolhost/toolhost/internal/journal"
+	"github.com/toolhost/toolhost/internal/state"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -101,4 +105,17 @@ func Act(r audit.Record, outcome error) audit.Record {
 		r.Code, r.Message = tool.CodeOf(outcome), strings.TrimPrefix(r.Message+"; "+outcome.Error(), "; ")
 	}
 	return r
+}
+
+// Tell keeps what the user of this process did with a plugin where its events are.
+func (s *Session) Tell(plugin, kind, text string) {
+	dir, err := state.Dir()
+	if err != nil {
+		return // nothing is kept here
+	}
+	all := journal.NewStore(filepath.Join(dir, journal.Folder), func(text string, err error) {
+		s.Warn(tool.Errorf(tool.CodeInternal, "%s: %w", text, err))
+	})
+	all.Of(plugin).Tell(hclog.Info.String(), kind, text)
+	all.Close()
 }
