@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -32,6 +33,8 @@ type member struct {
 
 	journal pluginrun.Journal // of all its sources
 	usage   pluginrun.Usage   // likewise
+
+	upgrades atomic.Int64
 }
 
 // facts are what is known of a member at one moment.
@@ -308,7 +311,7 @@ func (f facts) status(owner string) (plugin.Status, bool) {
 		if f.failed != nil {
 			out.Upgrade = f.failed.reason
 		}
-		out.Usage = s.member.usage.Now()
+		out.Usage, out.Upgrades = s.member.usage.Now(), int(s.member.upgrades.Load())
 		s.addKept(&out)
 		s.addOffers(&out)
 		return out, true
