@@ -474,7 +474,9 @@ func TestMCPClientsFollowTheDaemon(t *testing.T) {
 		t.Errorf("on record is %s", lines)
 	}
 	w.until("the metrics have it", func() bool {
-		return strings.Contains(w.over("/metrics"), `toolhost_calls_total{code="ok",tool="fs.read"} 1`)
+		text := w.over("/metrics")
+		return strings.Contains(text, `toolhost_calls_total{caller="ci",code="ok",tool="fs.read"} 1`) &&
+			strings.Contains(text, `toolhost_http_requests_total{code="200"}`) && strings.Contains(text, "toolhost_mcp_clients_total 1\n")
 	})
 
 	begun, until := filepath.Join(w.tmp, "begun"), filepath.Join(w.tmp, "until")

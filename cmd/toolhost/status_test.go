@@ -129,10 +129,14 @@ func TestMetrics(t *testing.T) {
 	w.run("call", "play.echo").exits(0)
 	w.run("call", "play.fail").exits(1)
 	w.run("call", "play.nope").exits(3)
+	w.until("the calls are counted", func() bool { return strings.Contains(w.over("/metrics"), `code="not_found"`) })
 	for _, text := range []string{w.over("/metrics"), body(t, http.DefaultClient, address+"/metrics")} {
 		for _, want := range []string{
-			`toolhost_calls_total{code="ok",tool="play.echo"} 1`, `{code="tool_failed",tool="play.fail"} 1`,
-			`{code="not_found",tool="(unknown)"} 1`, `toolhost_plugin_state{plugin="player",state="ready"} 1`,
+			`toolhost_calls_total{caller="cli",code="ok",tool="play.echo"} 1`, `{caller="cli",code="tool_failed",tool="play.fail"} 1`,
+			`{caller="cli",code="not_found",tool="(unknown)"} 1`, `toolhost_plugin_state{plugin="player",state="ready"} 1`,
+			`toolhost_call_phase_seconds_count{phase="ran"} 2`, `toolhost_tool_phase_seconds_total{phase="ran",tool="play.echo"}`,
+			`toolhost_plugin_cpu_seconds_total{plugin="player"} 0.`, `toolhost_plugin_descriptors{plugin="player"}`,
+			"toolhost_audit_lines_total ", "toolhost_audit_failed_total 0",
 		} {
 			if !strings.Contains(text, want) {
 				t.Errorf("there is no %s in\n%s", want, text)

@@ -35,6 +35,8 @@ type Options struct {
 	// process keeps the log locked, and when they are written. It is called by any goroutine
 	// and must not write to the log. Default: none.
 	Warn func(string)
+	// Waits is called when another number of lines waits in memory. Meanwhile no line is written. Default: none.
+	Waits func(lines int)
 }
 
 const (
@@ -114,6 +116,9 @@ func Open(path string, o Options) (*File, error) {
 	}
 	if o.Warn == nil {
 		o.Warn = func(string) {}
+	}
+	if o.Waits == nil {
+		o.Waits = func(int) {}
 	}
 	f := &File{
 		path: path, opts: o, size: -1, lockFile: lockFile{path: path + lockSuffix},
@@ -205,7 +210,7 @@ func (f *File) Write(r Record) error {
 	if f.stuck && r.Event == End && f.waiting.add(r.Call, *body) {
 		err = nil
 	}
-	after := len(f.waiting.lines)
+	after := f.tellWaiting(before)
 	if err != nil || r.Event == End {
 		if after > 0 {
 			f.scheduleRetry()
@@ -227,6 +232,15 @@ func (f *File) Write(r Record) error {
 		return failed(f.path, "put on disk", err)
 	}
 	return nil
+}
+
+// tellWaiting returns how many lines wait, and tells that if it has changed. The caller holds mu.
+func (f *File) tellWaiting(before int) int {
+	now := len(f.waiting.lines)
+	if now != before {
+		f.opts.Waits(now)
+	}
+	return now
 }
 
 // warn reports that lines begin to wait, or that none waits any more. Mu is not held.
@@ -259,7 +273,7 @@ func (f *File) retryQueued() {
 		return
 	}
 	_ = f.append(nil, time.Time{}) // what cannot be written yet stays queued
-	after := len(f.waiting.lines)
+	after := f.tellWaiting(before)
 	if after > 0 {
 		f.scheduleRetry()
 	}

@@ -89,6 +89,8 @@ type Status struct {
 	Starts int `json:"starts"`
 	// Crashes counts the runs that ended by the plugin's fault.
 	Crashes int `json:"crashes,omitempty"`
+	// Upgrades counts how often another binary, or other settings, took the place of those before.
+	Upgrades int `json:"upgrades,omitempty"`
 	// Took is how long the newest start took, from fork to description.
 	Took tool.Duration `json:"start_took,omitempty"`
 	// Since is when the newest run was ready; zero: never.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -35,6 +36,8 @@ type member struct {
 
 	journal *journal.Journal // of all its sources
 	usage   pluginrun.Usage  // likewise
+
+	upgrades atomic.Int64
 }
 
 // facts are what is known of a member at one moment.
@@ -322,7 +325,7 @@ func (f facts) status(owner string) (plugin.Status, bool) {
 		if f.failed != nil {
 			out.Upgrade = f.failed.reason
 		}
-		out.Usage = s.member.usage.Now()
+		out.Usage, out.Upgrades = s.member.usage.Now(), int(s.member.upgrades.Load())
 		s.addKept(&out)
 		s.addOffers(&out)
 		return out, true

@@ -49,6 +49,7 @@ func (m *member) upgrade(ctx context.Context, old, next *source) error {
 	next.keep()
 	from, _ := old.plugin.Description()
 	to, _ := next.plugin.Description()
+	m.upgrades.Add(1)
 	m.tell(plugin.EventUpgraded, "plugin upgraded", "from", from.Version, "to", to.Version, "tools", len(to.Tools))
 	return leftOut
 }

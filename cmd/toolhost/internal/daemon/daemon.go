@@ -44,6 +44,7 @@ type daemon struct {
 	stop     chan struct{}              // closed when a command ends the daemon
 	stopOnce sync.Once
 	numbers  *metrics.Numbers
+	front    atomic.Pointer[front]          // nil: MCP clients do not come in over HTTP
 	server   atomic.Pointer[control.Server] // nil until the daemon serves
 	mcp      atomic.Pointer[mcpServer]      // nil: there were no MCP clients
 	opening  sync.Mutex                     // held while mcp is made
@@ -100,9 +101,12 @@ func open(ctx context.Context, s *session.Session, o Options) (*daemon, error) {
 		session: s, log: logger, since: time.Now(), options: o, stop: make(chan struct{}), detached: newDetached(),
 		started: make(chan struct{}), ending: make(chan struct{}),
 	}
+	d.numbers = metrics.New(d.snapshot, d.toolName)
 	d.life, d.end = context.WithCancel(context.WithoutCancel(ctx))
 	needs := session.Needs{Record: true, Audit: o.Audit, Options: append([]host.Option{
-		host.WithAdmission(control.MaxCalls), host.WithHooks(policy.Hooks{After: d.count, Error: d.count}),
+		host.WithAdmission(control.MaxCalls), host.WithHooks(policy.Hooks{
+			After: d.count, Error: d.count, Tools: func(policy.ToolsChange) { d.numbers.ToolsChanged() },
+		}),
 	}, o.Host...)}
 	l, err := s.Prepare(ctx, needs)
 	if err != nil {
@@ -112,7 +116,6 @@ func open(ctx context.Context, s *session.Session, o Options) (*daemon, error) {
 	l.Mounts.Expect(l.Loaded.Servers)
 	d.queue = approval.NewQueue(d.stale)
 	d.askers = setup.Askers{Client: mcpserver.ClientApprover(), Queue: d.queue}
-	d.numbers = metrics.New(d.snapshot)
 	d.current.Store(&inEffect{t, l.Loaded, identity})
 	d.Sees = func(c control.Caller) func(tool.Definition) bool { return d.given(c).Sees }
 	d.sessions = newSessions(l.Host, func() config.Sessions { return d.current.Load().loaded.Config.Sessions })
@@ -163,12 +166,24 @@ func (d *daemon) Record(r audit.Record, outcome error) {
 
 func (d *daemon) Numbers() http.Handler { return d.numbers.Handler(true) }
 
+// toolName returns the name of a tool, which may be called by another; empty: there is none.
+func (d *daemon) toolName(name string) string {
+	t, _ := d.Host.Get(name)
+	return t.Name
+}
+
 // snapshot returns what the metrics show.
 func (d *daemon) snapshot() metrics.Snapshot {
 	out := metrics.Snapshot{State: d.State()}
 	if s := d.server.Load(); s != nil {
 		out.Asking = s.Asking()
 	}
+	if f := d.front.Load(); f != nil {
+		out.MCPRequests, out.MCPCallers = f.http.Load()
+	}
+	written := &d.session.Written
+	out.Lines, out.Failed, out.Waiting = written.Lines.Load(), written.Failed.Load(), written.Waiting.Load()
+	out.Sessions, out.Dropped = d.sessions.count(), d.Host.Status().DroppedEvents
 	return out
 }
 
@@ -190,23 +205,13 @@ func (d *daemon) Run(ctx context.Context, by control.Caller, c control.Call, ask
 	if c.Detach {
 		return d.detach(ctx, by, c, asked)
 	}
-	return d.counted(ctx, by, c, asked)
+	return d.call(ctx, by, c, asked)
 }
 
-func (d *daemon) counted(ctx context.Context, by control.Caller, c control.Call, asked policy.Approver) control.Answer {
-	began := time.Now()
-	answer := d.call(ctx, by, c, asked)
-	d.countCall(c.Name, answer.Result, answer.Err, time.Since(began))
-	return answer
-}
-
-func (d *daemon) countCall(name string, r tool.Result, err error, took time.Duration) {
-	t, _ := d.Host.Get(name)
-	code := tool.CodeOf(err)
-	if code == "" && r.IsError {
-		code = tool.CodeToolFailed
-	}
-	d.numbers.Call(t.Name, code, took)
+// unanswered answers a call that does not come to the host, and counts it.
+func (d *daemon) unanswered(by control.Caller, c control.Call, err error) control.Answer {
+	d.numbers.Call(policy.Event{Call: tool.Call{Name: c.Name}, Safety: tool.Safe, Caller: by.Name, Err: err})
+	return control.Answer{Outcome: host.Outcome{Name: c.Name}}.Failed(err)
 }
 
 func (d *daemon) call(ctx context.Context, by control.Caller, c control.Call, asked policy.Approver) control.Answer {
@@ -214,7 +219,7 @@ func (d *daemon) call(ctx context.Context, by control.Caller, c control.Call, as
 	ctx = fleet.WithSubmission(ctx, "", c.Told)
 	if c.On != "" {
 		if err := d.checkPlace(c.Name, c.On); err != nil {
-			return control.Answer{Outcome: host.Outcome{Name: c.Name}}.Failed(err)
+			return d.unanswered(by, c, err)
 		}
 		ctx = fleet.On(ctx, c.On)
 	}
@@ -223,7 +228,7 @@ func (d *daemon) call(ctx context.Context, by control.Caller, c control.Call, as
 	}
 	one, begun, leave, err := d.sessions.join(may.Caller, c.Session)
 	if err != nil {
-		return control.Answer{Outcome: host.Outcome{Name: c.Name}}.Failed(err)
+		return d.unanswered(by, c, err)
 	}
 	defer leave()
 	answer := session.CallIn(ctx, d.Host, one, c, may, can)

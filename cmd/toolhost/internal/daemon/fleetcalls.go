@@ -77,7 +77,7 @@ func (d *daemon) detach(ctx context.Context, by control.Caller, c control.Call, 
 				cancel(errNotFollowed)
 			}
 		}
-		ended <- d.counted(life, by, c, asked)
+		ended <- d.call(life, by, c, asked)
 	})
 	var answer control.Answer
 	var id string

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -56,7 +57,7 @@ func openFront(s *session.Session, o Options) (*front, error) {
 		return m
 	}
 	f.http, err = mcphttp.New(mcphttp.Options{
-		Settings: mcp, Tokens: f.tokens, Log: log.Named("mcp"), Refused: f.refused, Login: f.login,
+		Settings: mcp, Tokens: f.tokens, Log: log.Named("mcp"), Refused: f.refused, Login: f.login, Counting: f.counting,
 		CallerOf: func(subject string) (string, bool) { return setup.OfSubject(current(), subject) },
 	})
 	if err != nil {
@@ -87,6 +88,7 @@ func (f *front) serve(d *daemon) error {
 	now := func() *config.Config { return d.current.Load().loaded.Config }
 	f.settings.Store(&now)
 	f.daemon.Store(d)
+	d.front.Store(f)
 	server, err := d.openMCP()
 	if err != nil {
 		return err
@@ -94,6 +96,18 @@ func (f *front) serve(d *daemon) error {
 	f.http.Ready(server.Handler())
 	useProcessors((runtime.GOMAXPROCS(0) + 1) / 2) // the others are for plugins and servers
 	return nil
+}
+
+// counting counts the requests that a handler answers once the daemon is there.
+func (f *front) counting(next http.Handler) http.Handler {
+	counted := sync.OnceValue(func() http.Handler { return f.daemon.Load().numbers.Counting(next) })
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if f.daemon.Load() == nil {
+			next.ServeHTTP(w, r)
+			return
+		}
+		counted().ServeHTTP(w, r)
+	})
 }
 
 // refused counts a request that was turned away. That of a caller is on record.

@@ -97,6 +97,7 @@ func (d *daemon) clientSession(ctx context.Context, c mcpserver.Client) (*host.S
 	if name == "" {
 		return nil, errors.New("the client has no token") // which cannot happen behind mcphttp
 	}
+	d.numbers.Client()
 	select {
 	case <-d.started:
 		d.tryAgain(false)
@@ -168,12 +169,8 @@ func (d *daemon) askersOfClients() setup.Askers {
 	return setup.Askers{Client: setup.SaysYes, Terminal: setup.SaysYes, Queue: setup.SaysYes}
 }
 
-// count counts the call of an MCP client, or of another host. Those of commands are counted where they are answered.
-func (d *daemon) count(e policy.Event) {
-	if e.Via == viaMCP || e.Via == setup.OfFleet {
-		d.countCall(e.Call.Name, e.Result, e.Err, e.Duration)
-	}
-}
+// count counts a call that has ended.
+func (d *daemon) count(e policy.Event) { d.numbers.Call(e) }
 
 func (d *daemon) namesCanonical(s *host.Session) bool {
 	return setup.CallerOf(d.current.Load().loaded.Config, s.Caller().Name).CanonicalNames()

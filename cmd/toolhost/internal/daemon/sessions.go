@@ -135,6 +135,13 @@ func (s *sessions) close() {
 	}
 }
 
+// count counts the sessions.
+func (s *sessions) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.all)
+}
+
 // list returns the sessions of one caller, or of all if caller is empty, sorted by caller and name.
 func (s *sessions) list(caller string) []control.SessionInfo {
 	s.mu.Lock()

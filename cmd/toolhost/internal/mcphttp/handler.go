@@ -32,7 +32,17 @@ func (s *Server) handler() http.Handler {
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		refuse(w, refusal{status: http.StatusNotFound, code: "not_found", text: "MCP is served at " + Path})
 	})
+	if s.options.Counting != nil {
+		return s.options.Counting(s.guard(mux))
+	}
 	return s.guard(mux)
+}
+
+// Load returns how many requests of callers are not answered yet, and how many callers made them.
+func (s *Server) Load() (requests, callers int) {
+	s.requests.mu.Lock()
+	defer s.requests.mu.Unlock()
+	return len(s.requests.all), len(s.requests.of)
 }
 
 func say(w http.ResponseWriter, status int, text string) {

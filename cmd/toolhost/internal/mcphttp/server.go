@@ -50,6 +50,8 @@ type Options struct {
 	// Refused is told of each request that was turned away: of a caller, empty if it has none, by a tool's
 	// name as the request says it, and why, with a word for the reason.
 	Refused func(caller, tool, reason string, why error)
+	// Counting wraps what answers all requests. Nil: nothing does.
+	Counting func(http.Handler) http.Handler
 	// Login is told of a caller's first request with a token, by its ID or subject, in an hour, and once a
 	// minute and reason of the requests whose tokens do not count: from where the last came, and how many.
 	Login func(caller, token, from string, requests int, why error)

@@ -14,6 +14,14 @@ type Snapshot struct {
 	State control.State
 	// Asking counts the calls that wait for a person's answer.
 	Asking int
+	// Sessions counts those that have names, MCPRequests the requests of MCP clients over HTTP that are not answered
+	// yet, and MCPCallers who made them.
+	Sessions, MCPRequests, MCPCallers int
+	// Dropped counts the events that the numbers have missed.
+	Dropped uint64
+	// Lines, Failed and Waiting count the lines that were put on record since the start, those that could not be, and those
+	// that wait in memory.
+	Lines, Failed, Waiting int64
 }
 
 // states collects the state of a daemon and of its plugins at each scrape.
@@ -39,11 +47,25 @@ var (
 	descLeaving   = describe("draining_processes", "Processes that were replaced or withdrawn, whose calls may still end.")
 	descCalls     = describe("calls_in_progress", "Calls that have not ended, whichever way they came in.")
 	descApprovals = describe("approvals_waiting", "Calls that wait for a person's answer.")
+	descSessions  = describe("sessions", "Named sessions.")
+	descMCPCalls  = describe("http_requests_in_progress", "Requests to the MCP endpoint that are not answered yet.")
+	descMCPUsers  = describe("http_callers", "Callers who have such requests.")
+	descDropped   = describe("events_dropped_total", "Events of calls, tools and plugins that these numbers have missed, as too many came at once.")
+	descLines     = describe("audit_lines_total", "Lines that were put on record.")
+	descUnwritten = describe("audit_failed_total", "Lines that could not be put on record.")
+	descLag       = describe("audit_lines_waiting", "Lines that wait in memory, as another process keeps the record locked.")
 	descState     = describe("plugin_state", "1 for the state that a plugin is in, 0 for the others.", "plugin", "state")
 	descStarts    = describe("plugin_starts_total", "Starts of a plugin's process since it was loaded or upgraded.", "plugin")
 	descCrashes   = describe("plugin_crashes_total", "Crashes of a plugin's process since it was loaded or upgraded.", "plugin")
 	descRunning   = describe("plugin_calls_running", "Calls that a plugin's process works on.", "plugin")
 	descWaiting   = describe("plugin_calls_waiting", "Calls that wait for their turn (limits.running).", "plugin")
+	descUpgrades  = describe("plugin_upgrades_total", "How often another binary, or other settings, took the place of those before.", "plugin")
+	descSpare     = describe("plugin_spare", "1 if a process of a plugin is kept warm.", "plugin")
+	descCPU       = describe("plugin_cpu_seconds_total", "Processor time of all processes that a plugin has had.", "plugin")
+	descMemory    = describe("plugin_memory_bytes", "Memory of a plugin's processes: of its control group without files that can be dropped, or what is resident.", "plugin")
+	descMost      = describe("plugin_memory_max_bytes", "The most that this was since the processes of now began, with files.", "plugin")
+	descFiles     = describe("plugin_descriptors", "Descriptors that a plugin's processes have open.", "plugin")
+	descRefused   = describe("plugin_refused_accesses_total", "Accesses that a plugin's sandbox refused, as far as the system tells: system calls and hosts, not files.", "plugin")
 	descUpgrade   = describe("plugin_upgrade_failed", "1 if a newer file or newer settings of a plugin could not be used.", "plugin")
 	descHeld      = describe("plugin_held", "1 if a change of a plugin waits for the operator.", "plugin")
 	descWants     = describe("plugin_wants_more", "1 if a plugin needs more than was accepted, and runs without.", "plugin")
@@ -60,6 +82,8 @@ var (
 func (states) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descInfo, descSince, descTools, descFaults, descSkipped, descLeaving, descCalls, descApprovals,
+		descSessions, descMCPCalls, descMCPUsers, descDropped, descLines, descUnwritten, descLag,
+		descUpgrades, descSpare, descCPU, descMemory, descMost, descFiles, descRefused,
 		descState, descStarts, descCrashes, descRunning, descWaiting, descUpgrade, descHeld, descWants,
 		descFleetReached, descFleetHosts, descFleetTools, descFleetCalls, descFleetQueued, descFleetRunning,
 	} {
@@ -74,8 +98,8 @@ func (c states) Collect(out chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
 	}
-	count := func(d *prometheus.Desc, value int, labels ...string) {
-		out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(value), labels...)
+	count := func(d *prometheus.Desc, value float64, labels ...string) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, value, labels...)
 	}
 	gauge(descInfo, 1, now.Version, now.Revision)
 	gauge(descSince, float64(now.Since.UnixNano())/float64(time.Second))
@@ -85,6 +109,13 @@ func (c states) Collect(out chan<- prometheus.Metric) {
 	gauge(descLeaving, float64(len(now.Leaving)))
 	gauge(descCalls, float64(now.Calls))
 	gauge(descApprovals, float64(snapshot.Asking))
+	gauge(descSessions, float64(snapshot.Sessions))
+	gauge(descMCPCalls, float64(snapshot.MCPRequests))
+	gauge(descMCPUsers, float64(snapshot.MCPCallers))
+	count(descDropped, float64(snapshot.Dropped))
+	count(descLines, float64(snapshot.Lines))
+	count(descUnwritten, float64(snapshot.Failed))
+	gauge(descLag, float64(snapshot.Waiting))
 	if f := now.Fleet; f != nil {
 		gauge(descFleetReached, boolean(f.Reached()))
 		gauge(descFleetHosts, float64(f.Hosts), "false")
@@ -100,8 +131,17 @@ func (c states) Collect(out chan<- prometheus.Metric) {
 		for _, state := range allStates {
 			gauge(descState, boolean(p.State == state), p.Name, string(state))
 		}
-		count(descStarts, p.Starts, p.Name)
-		count(descCrashes, p.Crashes, p.Name)
+		count(descStarts, float64(p.Starts), p.Name)
+		count(descCrashes, float64(p.Crashes), p.Name)
+		count(descUpgrades, float64(p.Upgrades), p.Name)
+		gauge(descSpare, boolean(p.Spare != 0), p.Name)
+		if u := p.Usage; u != nil {
+			count(descCPU, time.Duration(u.CPU).Seconds(), p.Name)
+			gauge(descMemory, float64(u.Memory), p.Name)
+			gauge(descMost, float64(u.MaxMemory), p.Name)
+			gauge(descFiles, float64(u.Descriptors), p.Name)
+			count(descRefused, float64(u.Refused), p.Name)
+		}
 		gauge(descRunning, float64(p.Calls), p.Name)
 		gauge(descWaiting, float64(p.Waiting), p.Name)
 		gauge(descUpgrade, boolean(p.Upgrade != ""), p.Name)

@@ -6,24 +6,25 @@ import (
 	"net/http/httptest"
 	"regexp"
 	"strings"
-	"time"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/metrics"
 	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // metricNames describes the metrics of a daemon, by what one with a plugin serves.
 func metricNames(string) (string, error) {
 	n := metrics.New(func() metrics.Snapshot {
 		return metrics.Snapshot{State: control.State{
-			Plugins: []plugin.Status{{Name: "example"}}, Fleet: &control.FleetState{Queue: &fleet.QueueStatus{Open: true}},
+			Plugins: []plugin.Status{{Name: "example", Usage: &plugin.Usage{}}}, Fleet: &control.FleetState{Queue: &fleet.QueueStatus{Open: true}},
 		}}
-	})
-	n.Call("example", "", time.Second)
-	n.Reload(nil)
+	}, func(name string) string { return name })
+	n.Call(policy.Event{Call: tool.Call{Name: "example"}, Safety: tool.Safe, Phases: policy.Phases{Ran: 1}})
 	n.TurnedAway("example")
+	n.Counting(http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", http.NoBody))
 	w := httptest.NewRecorder()
 	n.Handler(false).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://127.0.0.1/metrics", http.NoBody))
 	if w.Code != http.StatusOK {
@@ -33,7 +34,8 @@ func metricNames(string) (string, error) {
 	b.WriteString(generated("Metrics", "cmd/toolhost/internal/metrics"))
 	b.WriteString("A daemon serves these to Prometheus, on its socket and on the address that `metrics.address` names\n" +
 		"([Watch it](../how-to/daemon.md#watch-it)), with those of the Go runtime and of its process (`go_*`,\n`process_*`). " +
-		"A name that is not a tool's counts as `(unknown)`, and beyond 2,000 tools as `(other)`.\n\n" +
+		"A name that is not a tool's counts as `(unknown)`; beyond\n2,000 tools, 200 callers, and 5,000 pairs of both, one counts as `(other)`. " +
+		"Histograms are also served as native ones.\n[packaging/monitoring](../../packaging/monitoring) has alert rules and a dashboard.\n\n" +
 		"| metric | type | labels | meaning |\n|---|---|---|---|\n")
 	for _, m := range regexp.MustCompile(`(?m)^# HELP (toolhost_\S+) (.*)\n# TYPE \S+ (\w+)\n[^{ ]+(?:\{([^}]*)\})?`).FindAllStringSubmatch(w.Body.String(), -1) {
 		var labels []string

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -39,6 +40,7 @@ func (s *Session) openAudit(t *Settings, flag string) (log *audit.File, path str
 		head, _ := audit.HeadPath(path) // without a state directory, nothing is remembered
 		log, err = audit.Open(path, audit.Options{
 			MaxSize: a.MaxSize, Keep: a.MaxFiles, MaxAge: a.MaxAge, Head: head, Warn: func(text string) { logger.Warn(text) },
+			Waits: func(lines int) { s.Written.Waiting.Store(int64(lines)) },
 		})
 	}
 	switch {
@@ -58,11 +60,31 @@ func (s *Session) openAudit(t *Settings, flag string) (log *audit.File, path str
 }
 
 // recordIn returns the options that record calls in a log; nil: they are not recorded.
-func recordIn(log *audit.File, path string) []host.Option {
+func (s *Session) recordIn(log *audit.File, path string) []host.Option {
 	if log == nil {
 		return nil
 	}
-	return []host.Option{host.WithAudit(log), host.WithProtected(path, path+".lock")}
+	return []host.Option{host.WithAudit(counted{log, &s.Written}), host.WithProtected(path, path+".lock")}
+}
+
+// Written counts the lines of calls that were put on record, those that could not be, and those that wait in memory.
+type Written struct{ Lines, Failed, Waiting atomic.Int64 }
+
+// counted is a log whose lines are counted.
+type counted struct {
+	*audit.File
+	written *Written
+}
+
+// Write implements [audit.Sink].
+func (c counted) Write(r audit.Record) error {
+	err := c.File.Write(r)
+	if err != nil {
+		c.written.Failed.Add(1)
+	} else {
+		c.written.Lines.Add(1)
+	}
+	return err
 }
 
 // closeAudit warns of calls that could not be recorded after all.

@@ -130,7 +130,7 @@ func (s *Session) NewLocal(t *Settings, loaded *setup.Loaded, n Needs) (*Local, 
 			return nil, err
 		}
 		l.close = func() { s.closeAudit(l.log) }
-		opts = append(opts, recordIn(l.log, l.Audit)...)
+		opts = append(opts, s.recordIn(l.log, l.Audit)...)
 	}
 	rules, err := s.LockRules(t)
 	if err != nil {

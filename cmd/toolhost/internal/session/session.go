@@ -24,6 +24,8 @@ type Session struct {
 	Quiet bool
 	// Serving says that the command is a daemon, whose log people read later.
 	Serving bool
+	// Written counts the lines of calls that were put on record.
+	Written Written
 
 	did      []string  // for the record
 	settings *Settings // nil until they are known

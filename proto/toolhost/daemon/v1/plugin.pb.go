@@ -98,7 +98,9 @@ type Plugin struct {
 	// That of the process that is kept warm; 0: there is none.
 	SparePid int32 `protobuf:"varint,33,opt,name=spare_pid,json=sparePid,proto3" json:"spare_pid,omitempty"`
 	// Usage is what its processes use. Absent: it has had none.
-	Usage         *Usage `protobuf:"bytes,34,opt,name=usage,proto3" json:"usage,omitempty"`
+	Usage *Usage `protobuf:"bytes,34,opt,name=usage,proto3" json:"usage,omitempty"`
+	// Upgrades counts how often another binary, or other settings, took the place of those before.
+	Upgrades      int32 `protobuf:"varint,35,opt,name=upgrades,proto3" json:"upgrades,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -369,6 +371,13 @@ func (x *Plugin) GetUsage() *Usage {
 		return x.Usage
 	}
 	return nil
+}
+
+func (x *Plugin) GetUpgrades() int32 {
+	if x != nil {
+		return x.Upgrades
+	}
+	return 0
 }
 
 // Usage is what the processes of a plugin use, with a spare and those that were replaced and whose calls
@@ -1810,7 +1819,7 @@ var File_toolhost_daemon_v1_plugin_proto protoreflect.FileDescriptor
 
 const file_toolhost_daemon_v1_plugin_proto_rawDesc = "" +
 	"\n" +
-	"\x1ftoolhost/daemon/v1/plugin.proto\x12\x12toolhost.daemon.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ftoolhost/plugin/v1/plugin.proto\"\xb1\t\n" +
+	"\x1ftoolhost/daemon/v1/plugin.proto\x12\x12toolhost.daemon.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ftoolhost/plugin/v1/plugin.proto\"\xcd\t\n" +
 	"\x06Plugin\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04path\x18\x02 \x01(\tR\x04path\x12\x12\n" +
@@ -1851,7 +1860,8 @@ const file_toolhost_daemon_v1_plugin_proto_rawDesc = "" +
 	"\n" +
 	"last_fault\x18  \x01(\v2\x1f.toolhost.daemon.v1.PluginFaultR\tlastFault\x12\x1b\n" +
 	"\tspare_pid\x18! \x01(\x05R\bsparePid\x12/\n" +
-	"\x05usage\x18\" \x01(\v2\x19.toolhost.daemon.v1.UsageR\x05usage\"\xa7\x01\n" +
+	"\x05usage\x18\" \x01(\v2\x19.toolhost.daemon.v1.UsageR\x05usage\x12\x1a\n" +
+	"\bupgrades\x18# \x01(\x05R\bupgrades\"\xa7\x01\n" +
 	"\x05Usage\x12\x15\n" +
 	"\x06cpu_ns\x18\x01 \x01(\x03R\x05cpuNs\x12\x16\n" +
 	"\x06memory\x18\x02 \x01(\x03R\x06memory\x12\x1d\n" +
