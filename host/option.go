@@ -133,6 +133,8 @@ func (o *options) pluginCache() *string {
 //     [Host.AcceptSandbox];
 //   - which binaries served, see [WithRollback].
 //
+// In DIR/logs is what plugins write and what happens to them ([Host.Journal]), in files of bounded size.
+//
 // Default: none. Names that are free at the start of a host go to the first, see [Host.Load], and all
 // else counts for one host.
 func WithState(dir string) Option { return func(o *options) { o.state = dir } }

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/toolhost/toolhost/internal/test/fulldisk"
 	"github.com/toolhost/toolhost/internal/test/require"
@@ -64,7 +65,7 @@ func TestStore(t *testing.T) {
 		r := NewReader(dir)
 		r.Plugin = name
 		all := require.Must(r.Newest(10))(t)
-		if len(all) != 2 || all[0].Plugin != name || strings.ContainsAny(all[0].Text, "\x1b\u202e\xff") || all[0].PID != 7 ||
+		if len(all) != 2 || all[0].Plugin != name || strings.ContainsAny(all[0].Text, "\x1b\u202e") || !utf8.ValidString(all[0].Text) || all[0].PID != 7 ||
 			all[1].Event != Started || all[1].PID != 8 || all[1].Call != "d" || len(all[1].Facts) != 1 || all[1].Facts["why"] != `\x1b` {
 			t.Errorf("%q has %+v", name, all)
 		}
@@ -270,7 +271,9 @@ func TestStoreNeedsItsOwnDirectory(t *testing.T) {
 		said := make(chan error, 9)
 		s := NewStore(dir, func(_ string, err error) { said <- err })
 		s.Of("p").Add(Entry{Text: "x"})
-		<-said
+		if err := <-said; err == nil {
+			t.Error("no reason")
+		}
 		s.Close()
 		if s.Of("p").Dir() != "" || len(said) > 0 {
 			t.Errorf("%s: %d more", dir, len(said))
