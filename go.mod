@@ -42,6 +42,7 @@ require (
 	github.com/nats-io/nkeys v0.4.17
 	github.com/opencontainers/go-digest v1.0.0
 	github.com/opencontainers/image-spec v1.1.1
+	go.opentelemetry.io/otel/trace v1.47.0
 	oras.land/oras-go/v2 v2.7.0
 )
 
@@ -51,6 +52,7 @@ require (
 	github.com/klauspost/compress v1.20.3 // indirect
 	github.com/minio/highwayhash v1.0.4 // indirect
 	github.com/nats-io/nuid v1.0.1 // indirect
+	go.opentelemetry.io/otel v1.47.0 // indirect
 	golang.org/x/crypto v0.58.0 // indirect
 )
 

@@ -18,6 +18,11 @@ type Hooks struct {
 	After func(Event)
 	// Error is called when a call ended with an error.
 	Error func(Event)
+	// Sampled makes each call a span of the trace that its caller names, or of a new one: its event has
+	// it, and what the call leads to is below it. It returns, at once and on any goroutine, whether a trace
+	// is sampled, by its ID; one that the caller has not sampled is not. Nil: a call passes on the trace of
+	// its caller.
+	Sampled func(trace [16]byte) bool
 	// Tools is called when the tools of the host have changed.
 	Tools func(ToolsChange)
 	// Plugin is called when a plugin's state has changed.
