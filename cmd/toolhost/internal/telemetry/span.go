@@ -1,0 +1,230 @@
+package telemetry
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	otel "go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/resource"
+	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
+	resourcepb "go.opentelemetry.io/proto/otlp/resource/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/redact"
+	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/internal/tracecontext"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+const (
+	maxText  = 256 // bytes of a value
+	maxKnown = 1024
+)
+
+type (
+	attribute = commonpb.KeyValue
+	// uploader is the client.
+	uploader interface {
+		UploadTraces(context.Context, []*tracepb.ResourceSpans) error
+	}
+)
+
+// ended is a call that has ended, without what may be large.
+type ended struct {
+	policy.Event
+	failure           string // a code; empty: it did well
+	message           string
+	arguments, result string
+}
+
+// keep returns what is sent of a call.
+func (x *Exporter) keep(e policy.Event) *ended {
+	out := &ended{Event: e}
+	switch {
+	case e.Err != nil:
+		out.failure = string(tool.CodeOf(e.Err))
+	case e.Result.IsError:
+		out.failure = toolError
+	}
+	if sensitive, known := x.sensitive(e.Call.Name); known {
+		if out.failure != "" && len(sensitive) == 0 { // else it may quote secrets
+			out.message = text(e.Result, e.Err, maxText)
+		}
+		if x.arguments && e.Decision != "" { // else they may not be what the schema says
+			out.arguments = arguments(e.Call.Arguments, sensitive)
+			if len(sensitive) == 0 {
+				out.result = text(e.Result, nil, redact.MaxInput)
+			}
+		}
+	}
+	out.Call.Name, out.Call.Arguments, out.Result, out.Err = strings.Clone(e.Call.Name[:min(len(e.Call.Name), maxText)]), nil, tool.Result{}, nil
+	return out
+}
+
+// text is the beginning of what a call returned.
+func text(r tool.Result, err error, most int) string {
+	if err != nil {
+		return sanitize.Line(err.Error(), most)
+	}
+	for _, b := range r.Content {
+		if b.Text != "" {
+			return sanitize.Line(b.Text, most)
+		}
+	}
+	return ""
+}
+
+// arguments are those of a call as they are on record, where large ones are left out.
+func arguments(args []byte, sensitive []string) string {
+	if len(args) > redact.MaxInput {
+		return ""
+	}
+	hidden, digest := redact.Values(args, func(key string) bool { return redact.Among(sensitive, key) }, redact.MaxInput)
+	if digest == "" {
+		hidden = args
+	}
+	return string(bytes.ToValidUTF8(hidden, []byte("\uFFFD")))
+}
+
+// describe says whose spans they are: what OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES say goes before.
+func (x *Exporter) describe() *resourcepb.Resource {
+	r, err := resource.New(x.life,
+		resource.WithAttributes(otel.String("service.name", "toolhost"), otel.String("service.version", host.Version)),
+		resource.WithHost(), resource.WithFromEnv())
+	if err != nil {
+		x.log.Warn("OTEL_RESOURCE_ATTRIBUTES cannot be read as a whole", "error", said(err))
+	}
+	out := &resourcepb.Resource{}
+	for _, kv := range r.Attributes() {
+		out.Attributes = append(out.Attributes, newAttribute(sanitize.Line(string(kv.Key), maxText), sanitize.Line(kv.Value.Emit(), maxText)))
+	}
+	return out
+}
+
+// spans returns the spans of calls.
+func (x *Exporter) spans(batch []*ended) []*tracepb.ResourceSpans {
+	scope := &tracepb.ScopeSpans{Scope: &commonpb.InstrumentationScope{Name: "github.com/toolhost/toolhost", Version: host.Version}}
+	for _, e := range batch {
+		scope.Spans = x.append(scope.Spans, e)
+	}
+	return []*tracepb.ResourceSpans{{Resource: x.resource, ScopeSpans: []*tracepb.ScopeSpans{scope}}}
+}
+
+// append appends the span of a call, and one for each of its phases below it.
+func (x *Exporter) append(to []*tracepb.Span, e *ended) []*tracepb.Span {
+	name, method := executeTool, ""
+	kind := tracepb.Span_SPAN_KIND_INTERNAL
+	switch e.Via {
+	case "mcp":
+		name, method, kind = callTool, callTool, tracepb.Span_SPAN_KIND_SERVER
+	case "fleet":
+		kind = tracepb.Span_SPAN_KIND_SERVER
+	}
+	toolIs := sanitize.Line(e.Call.Name, maxText)
+	begin := e.Time
+	s := newSpan(name+" "+toolIs, kind, e.Trace.Parent, begin, e.Duration)
+	s.SpanId, s.ParentSpanId, s.TraceState = decoded(tracecontext.Span(e.Trace.Parent)), decoded(e.ParentSpan), e.Trace.State
+	add := func(key, value string) {
+		if value != "" {
+			s.Attributes = append(s.Attributes, x.attribute(key, value))
+		}
+	}
+	s.Attributes = make([]*attribute, 0, 18)
+	add(operationName, executeTool)
+	add(toolName, toolIs)
+	add(mcpMethod, method)
+	add(caller, e.Caller)
+	add(account, e.Account)
+	add(via, e.Via)
+	add(client, e.Client)
+	add(plugin, e.Plugin)
+	add(decision, e.Decision)
+	add(approver, e.Approver)
+	if e.Safety != tool.Unset {
+		add(safety, e.Safety.String())
+	}
+	s.Attributes = append(s.Attributes, newAttribute(toolCallID, sanitize.Line(e.Call.ID, maxText)),
+		newAttribute(session, sanitize.Line(e.Session, maxText)),
+		number(attempts, e.Attempts), number(bytesIn, e.Phases.BytesIn), number(bytesOut, e.Phases.BytesOut))
+	if e.failure != "" {
+		add(errorType, e.failure)
+		s.Status = &tracepb.Status{Code: tracepb.Status_STATUS_CODE_ERROR, Message: e.message}
+	}
+	if e.arguments != "" {
+		s.Attributes = append(s.Attributes, newAttribute(toolArguments, e.arguments))
+	}
+	if e.result != "" {
+		s.Attributes = append(s.Attributes, newAttribute(toolResult, e.result))
+	}
+	to = append(to, s)
+	ran := tracepb.Span_SPAN_KIND_INTERNAL
+	if e.Plugin != "" {
+		ran = tracepb.Span_SPAN_KIND_CLIENT
+	}
+	for _, phase := range []struct {
+		name string
+		took tool.Duration
+		kind tracepb.Span_SpanKind
+	}{
+		{"asked", e.Phases.Asked, tracepb.Span_SPAN_KIND_INTERNAL},
+		{"retried", e.Phases.Retried, tracepb.Span_SPAN_KIND_INTERNAL},
+		{"started", e.Phases.Started, tracepb.Span_SPAN_KIND_INTERNAL},
+		{"queued", e.Phases.Queued, tracepb.Span_SPAN_KIND_INTERNAL},
+		{"ran", e.Phases.Sent + e.Phases.Ran, ran},
+	} {
+		if phase.took <= 0 {
+			continue
+		}
+		below := newSpan(phase.name, phase.kind, e.Trace.Parent, begin, time.Duration(phase.took))
+		below.SpanId, below.ParentSpanId = binary.NativeEndian.AppendUint64(nil, rand.Uint64()|1), s.SpanId
+		to, begin = append(to, below), begin.Add(time.Duration(phase.took))
+	}
+	return to
+}
+
+func newSpan(name string, kind tracepb.Span_SpanKind, parent string, begin time.Time, took time.Duration) *tracepb.Span {
+	flags := uint32(0)
+	if tracecontext.IsSampled(parent) {
+		flags = 1
+	}
+	at := begin.UnixNano()
+	return &tracepb.Span{
+		TraceId: decoded(tracecontext.ID(parent)), Name: name, Kind: kind, Flags: flags,
+		StartTimeUnixNano: uint64(at), EndTimeUnixNano: uint64(at + int64(took)), //nolint:gosec // not before 1970
+	}
+}
+
+// decoded returns the bytes of an ID, which is valid.
+func decoded(id string) []byte {
+	b, _ := hex.DecodeString(id)
+	return b
+}
+
+// attribute returns an attribute of which there are few.
+func (x *Exporter) attribute(key, value string) *attribute {
+	k := [2]string{key, value}
+	a := x.known[k]
+	if a == nil {
+		if len(x.known) == maxKnown {
+			clear(x.known)
+		}
+		a = newAttribute(key, sanitize.Line(value, maxText))
+		x.known[k] = a
+	}
+	return a
+}
+
+func newAttribute(key, value string) *attribute {
+	return &attribute{Key: key, Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_StringValue{StringValue: value}}}
+}
+
+func number(key string, n int) *attribute {
+	return &attribute{Key: key, Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_IntValue{IntValue: int64(n)}}}
+}
