@@ -29,7 +29,7 @@ func (t *Trace) Branch(ctx context.Context) *Trace {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	out := &Trace{
-		Context: ctx, Caller: t.Caller, Begin: t.Begin, audit: t.audit, Call: t.Call, of: t, branch: b,
+		Context: ctx, Caller: t.Caller, Begin: t.Begin, audit: t.audit, Call: t.Call, outer: t, of: t, branch: b,
 		passed: t.passed, parentSpan: t.parentSpan, joined: t.joined,
 	}
 	out.phases.sent.Since(t.Begin)

@@ -126,8 +126,8 @@ func (t *Trace) letGo() {
 
 // isWithin reports whether the call was made in one that took a slot.
 func (s *Slots) isWithin(t *Trace) bool {
-	for t != nil {
-		if t = t.madeIn(); t != nil && t.within == s {
+	for ; t != nil; t = t.outer {
+		if t.outer != nil && t.outer.within == s {
 			return true
 		}
 	}

@@ -21,6 +21,7 @@ type phases struct {
 	started  tool.Duration  // Started, at that time
 	sent     callctx.Moment // since the call's begin
 	answered time.Duration  // since the call's begin, when the provider had answered; 0: it has not
+	final    policy.Phases  // rounded, when the call has ended; parts of the call may go on
 	finished bool           // nothing is added any more
 }
 
@@ -100,16 +101,20 @@ func (t *Trace) Finish(took time.Duration, call tool.Call, res tool.Result) {
 	if p.finished {
 		return
 	}
-	p.finished = true
+	f := &p.final
+	*f, p.finished = p.Phases, true
 	if p.answered > 0 {
-		p.Checked = tool.Duration(took - p.answered)
+		f.Checked = tool.Duration(took - p.answered)
 	}
-	p.BytesIn, p.BytesOut = len(call.Arguments), ResultSize(res)
-	p.EstimatedTokens = (p.BytesIn + p.BytesOut) / bytesPerToken
+	for _, d := range [...]*tool.Duration{&f.Asked, &f.Retried, &f.Started, &f.Handshake, &f.Queued, &f.Sent, &f.Ran, &f.Checked} {
+		*d = tool.Duration(time.Duration(*d).Round(time.Microsecond))
+	}
+	f.BytesIn, f.BytesOut = len(call.Arguments), ResultSize(res)
+	f.EstimatedTokens = (f.BytesIn + f.BytesOut) / bytesPerToken
 }
 
 // bytesPerToken is what one token of a model is taken for.
 const bytesPerToken = 4
 
 // Phases returns the phases of a call that has finished, which the caller must not modify.
-func (t *Trace) Phases() *policy.Phases { return &t.phases.Phases }
+func (t *Trace) Phases() *policy.Phases { return &t.phases.final }

@@ -62,9 +62,8 @@ type Trace struct {
 	audit *Audit
 	// phases is where its time goes.
 	phases phases
-	// outer is the call in which this one was made, once it has been looked for; nil: it was made in none.
-	outer  *Trace
-	looked bool
+	// outer is the call in which this one was made; nil: it was made in none.
+	outer *Trace
 	// branches are the parts of the call that its middleware runs; nil: it runs none.
 	branches *branches
 	// of is the call that this one is a part of, and branch one of its branches; nil: it is all of it.
@@ -102,7 +101,7 @@ type traceKey struct{}
 // WithTrace returns ctx with t in it. The result is t itself, which saves two
 // allocations per call. It sets Begin if it is zero.
 func WithTrace(ctx context.Context, t *Trace) context.Context {
-	t.Context = ctx
+	t.Context, t.outer = ctx, TraceFrom(ctx)
 	if t.Begin.IsZero() {
 		t.Begin = time.Now()
 	}
@@ -151,18 +150,10 @@ func traceOf(ctx context.Context) *Trace {
 	return &Trace{Context: ctx, Begin: time.Now()}
 }
 
-// madeIn returns the call in which this one was made; nil: in none.
-func (t *Trace) madeIn() *Trace {
-	if !t.looked {
-		t.outer, t.looked = TraceFrom(t.Context), true
-	}
-	return t.outer
-}
-
 // parent returns the ID of the call in which this one was made; empty: in none. A call that is passed on to
 // another host of this process is the same.
 func (t *Trace) parent() string {
-	for outer := t.madeIn(); outer != nil; outer = outer.madeIn() {
+	for outer := t.outer; outer != nil; outer = outer.outer {
 		if outer.Call != t.Call {
 			return outer.Call
 		}

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/pins"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/servers"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/telemetry"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/policy"
@@ -32,6 +34,9 @@ type Local struct {
 	Loaded setup.Loaded
 	// Audit is the file in which calls are recorded; empty: they are not.
 	Audit string
+
+	// Telemetry sends spans of calls; nil: nothing does.
+	Telemetry *telemetry.Exporter
 
 	// Mounts are the MCP servers on the host.
 	Mounts *servers.Mounts
@@ -153,6 +158,12 @@ func (s *Session) NewLocal(t *Settings, loaded *setup.Loaded, n Needs) (*Local, 
 		l.Loaded.Servers = n.Trace.server(l.Loaded.Servers)
 		opts = append(opts, host.WithPluginSettings(n.Trace.settings(l.Loaded.Plugins)))
 	}
+	if n.Record {
+		l.Telemetry = telemetry.New(t.Config.Telemetry, os.LookupEnv, logger.Named("telemetry"), l.sensitive)
+	}
+	if hooks := l.Telemetry.Hooks(n.Hooks); hooks.After != nil {
+		opts = append(opts, host.WithHooks(hooks))
+	}
 	opts = append(opts, n.Options...)
 	if dir := t.CacheDir(); dir != "" && !n.Uncached {
 		opts = append(opts, host.WithCache(dir))
@@ -234,6 +245,12 @@ func (l *Local) Run(ctx context.Context, _ control.Caller, c control.Call, a pol
 	return CallAs(ctx, l.Host, c, Allowance{All: true, Caller: l.caller}, setup.Askers{Client: a, Terminal: a, Queue: l.queue})
 }
 
+// sensitive returns the sensitive arguments of a tool, if there is one of that name.
+func (l *Local) sensitive(name string) (arguments []string, known bool) {
+	t, known := l.Host.Get(name)
+	return t.Sensitive, known
+}
+
 // Record puts something on record that is not a call, with its outcome; [Act] says the rest.
 func (l *Local) Record(r audit.Record, outcome error) error {
 	if l.log == nil {
@@ -246,6 +263,7 @@ func (l *Local) Record(r audit.Record, outcome error) error {
 // plugins from ending in good order.
 func (l *Local) Close(ctx context.Context) error {
 	defer l.close()
+	defer l.Telemetry.Close()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
 	if err := l.Host.Close(ctx); err != nil {

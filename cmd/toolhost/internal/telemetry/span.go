@@ -73,12 +73,9 @@ func text(r tool.Result, err error, most int) string {
 	if err != nil {
 		return sanitize.Line(err.Error(), most)
 	}
-	for _, b := range r.Content {
-		if b.Text != "" {
-			return sanitize.Line(b.Text, most)
-		}
-	}
-	return ""
+	r.Content = r.Content[:min(len(r.Content), 1)]
+	all := r.Text()
+	return sanitize.Line(all[:min(len(all), most+1)], most)
 }
 
 // arguments are those of a call as they are on record, where large ones are left out.
