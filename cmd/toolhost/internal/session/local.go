@@ -159,7 +159,7 @@ func (s *Session) NewLocal(t *Settings, loaded *setup.Loaded, n Needs) (*Local, 
 		opts = append(opts, host.WithPluginSettings(n.Trace.settings(l.Loaded.Plugins)))
 	}
 	if n.Record {
-		l.Telemetry = telemetry.New(t.Config.Telemetry, os.LookupEnv, logger.Named("telemetry"), l.sensitive)
+		l.Telemetry = telemetry.New(t.Config.Telemetry, os.LookupEnv, logger.Named("telemetry"), func(name string) (host.Tool, bool) { return l.Host.Get(name) })
 	}
 	if hooks := l.Telemetry.Hooks(n.Hooks); hooks.After != nil {
 		opts = append(opts, host.WithHooks(hooks))
@@ -243,12 +243,6 @@ func (l *Local) State() control.State {
 // Run implements [control.Service]. Grants and approval are the operator's own.
 func (l *Local) Run(ctx context.Context, _ control.Caller, c control.Call, a policy.Approver) control.Answer {
 	return CallAs(ctx, l.Host, c, Allowance{All: true, Caller: l.caller}, setup.Askers{Client: a, Terminal: a, Queue: l.queue})
-}
-
-// sensitive returns the sensitive arguments of a tool, if there is one of that name.
-func (l *Local) sensitive(name string) (arguments []string, known bool) {
-	t, known := l.Host.Get(name)
-	return t.Sensitive, known
 }
 
 // Record puts something on record that is not a call, with its outcome; [Act] says the rest.

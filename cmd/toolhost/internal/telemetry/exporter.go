@@ -15,6 +15,7 @@ import (
 	resourcepb "go.opentelemetry.io/proto/otlp/resource/v1"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
+	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/internal/tracecontext"
@@ -46,7 +47,7 @@ type Exporter struct {
 	threshold uint64
 	slower    time.Duration
 	arguments bool
-	sensitive func(name string) (arguments []string, known bool)
+	find      func(name string) (host.Tool, bool)
 	log       hclog.Logger
 	patience  time.Duration
 
@@ -66,11 +67,11 @@ type Exporter struct {
 	known    map[[2]string]*attribute
 }
 
-// New returns what sends spans as the settings and the environment say; nil: they say nothing. Sensitive
-// returns the sensitive arguments of a tool, if there is one of that name.
-func New(s config.Telemetry, env func(string) (string, bool), log hclog.Logger, sensitive func(string) ([]string, bool)) *Exporter {
+// New returns what sends spans as the settings and the environment say; nil: they say nothing. Find
+// returns the tool of a name, as [host.Host.Get] does.
+func New(s config.Telemetry, env func(string) (string, bool), log hclog.Logger, find func(string) (host.Tool, bool)) *Exporter {
 	x := &Exporter{
-		endpoint: environment(env).endpoint(s), slower: s.SlowerThan, arguments: s.Arguments, sensitive: sensitive, log: log,
+		endpoint: environment(env).endpoint(s), slower: s.SlowerThan, arguments: s.Arguments, find: find, log: log,
 		patience: patience, ring: make(chan *ended, ringSize), closing: make(chan struct{}), done: make(chan struct{}),
 		known: map[[2]string]*attribute{},
 	}

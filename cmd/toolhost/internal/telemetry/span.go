@@ -53,18 +53,22 @@ func (x *Exporter) keep(e policy.Event) *ended {
 	case e.Result.IsError:
 		out.failure = toolError
 	}
-	if sensitive, known := x.sensitive(e.Call.Name); known {
-		if out.failure != "" && len(sensitive) == 0 { // else it may quote secrets
+	if t, known := x.find(e.Call.Name); known {
+		out.Call.Name = t.Name                          // and not the alias
+		if out.failure != "" && len(t.Sensitive) == 0 { // else it may quote secrets
 			out.message = text(e.Result, e.Err, maxText)
 		}
 		if x.arguments && e.Decision != "" { // else they may not be what the schema says
-			out.arguments = arguments(e.Call.Arguments, sensitive)
-			if len(sensitive) == 0 {
+			out.arguments = arguments(e.Call.Arguments, t.Sensitive)
+			if len(t.Sensitive) == 0 {
 				out.result = text(e.Result, nil, redact.MaxInput)
 			}
 		}
 	}
-	out.Call.Name, out.Call.Arguments, out.Result, out.Err = strings.Clone(e.Call.Name[:min(len(e.Call.Name), maxText)]), nil, tool.Result{}, nil
+	if len(out.Call.Name) > maxText { // of no tool
+		out.Call.Name = strings.Clone(out.Call.Name[:maxText])
+	}
+	out.Call.Arguments, out.Result, out.Err = nil, tool.Result{}, nil
 	return out
 }
 
