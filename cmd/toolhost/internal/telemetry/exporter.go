@@ -5,6 +5,7 @@ package telemetry
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -225,7 +226,10 @@ func (x *Exporter) Check(ctx context.Context) error {
 	if err := c.Start(ctx); err != nil {
 		return err
 	}
-	return c.UploadTraces(ctx, nil)
+	if err := c.UploadTraces(ctx, nil); err != nil {
+		return errors.New(said(err))
+	}
+	return nil
 }
 
 // Close sends what is left, in bounded time. There must be no calls any more.

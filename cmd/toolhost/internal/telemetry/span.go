@@ -129,9 +129,16 @@ func (x *Exporter) append(to []*tracepb.Span, e *ended) []*tracepb.Span {
 		kind = tracepb.Span_SPAN_KIND_SERVER
 	}
 	toolIs := sanitize.Line(e.Call.Name, maxText)
-	begin := e.Time
-	s := newSpan(name+" "+toolIs, kind, e.Trace.Parent, begin, e.Duration)
-	s.SpanId, s.ParentSpanId, s.TraceState = decoded(tracecontext.Span(e.Trace.Parent)), decoded(e.ParentSpan), e.Trace.State
+	trace, flags := decoded(tracecontext.ID(e.Trace.Parent)), uint32(0)
+	if tracecontext.IsSampled(e.Trace.Parent) {
+		flags = 1
+	}
+	s := &tracepb.Span{
+		Name: name + " " + toolIs, Kind: kind, TraceId: trace, Flags: flags, TraceState: e.Trace.State,
+		SpanId: decoded(tracecontext.Span(e.Trace.Parent)), ParentSpanId: decoded(e.ParentSpan),
+	}
+	begin := e.Time.UnixNano()
+	lasts(s, begin, e.Duration)
 	add := func(key, value string) {
 		if value != "" {
 			s.Attributes = append(s.Attributes, x.attribute(key, value))
@@ -145,15 +152,18 @@ func (x *Exporter) append(to []*tracepb.Span, e *ended) []*tracepb.Span {
 	add(account, e.Account)
 	add(via, e.Via)
 	add(client, e.Client)
+	add(session, e.Session)
 	add(plugin, e.Plugin)
 	add(decision, e.Decision)
 	add(approver, e.Approver)
 	if e.Safety != tool.Unset {
 		add(safety, e.Safety.String())
 	}
+	if e.Attempts > 1 {
+		s.Attributes = append(s.Attributes, number(attempts, e.Attempts))
+	}
 	s.Attributes = append(s.Attributes, newAttribute(toolCallID, sanitize.Line(e.Call.ID, maxText)),
-		newAttribute(session, sanitize.Line(e.Session, maxText)),
-		number(attempts, e.Attempts), number(bytesIn, e.Phases.BytesIn), number(bytesOut, e.Phases.BytesOut))
+		number(bytesIn, e.Phases.BytesIn), number(bytesOut, e.Phases.BytesOut))
 	if e.failure != "" {
 		add(errorType, e.failure)
 		s.Status = &tracepb.Status{Code: tracepb.Status_STATUS_CODE_ERROR, Message: e.message}
@@ -183,23 +193,20 @@ func (x *Exporter) append(to []*tracepb.Span, e *ended) []*tracepb.Span {
 		if phase.took <= 0 {
 			continue
 		}
-		below := newSpan(phase.name, phase.kind, e.Trace.Parent, begin, time.Duration(phase.took))
-		below.SpanId, below.ParentSpanId = binary.NativeEndian.AppendUint64(nil, rand.Uint64()|1), s.SpanId
-		to, begin = append(to, below), begin.Add(time.Duration(phase.took))
+		below := &tracepb.Span{
+			Name: phase.name, Kind: phase.kind, TraceId: trace, Flags: flags,
+			SpanId: binary.NativeEndian.AppendUint64(nil, rand.Uint64()|1), ParentSpanId: s.SpanId,
+		}
+		to, begin = append(to, below), lasts(below, begin, time.Duration(phase.took))
 	}
 	return to
 }
 
-func newSpan(name string, kind tracepb.Span_SpanKind, parent string, begin time.Time, took time.Duration) *tracepb.Span {
-	flags := uint32(0)
-	if tracecontext.IsSampled(parent) {
-		flags = 1
-	}
-	at := begin.UnixNano()
-	return &tracepb.Span{
-		TraceId: decoded(tracecontext.ID(parent)), Name: name, Kind: kind, Flags: flags,
-		StartTimeUnixNano: uint64(at), EndTimeUnixNano: uint64(at + int64(took)), //nolint:gosec // not before 1970
-	}
+// lasts sets when a span begins, in Unix nanoseconds, and returns when it ends.
+func lasts(s *tracepb.Span, begin int64, took time.Duration) (end int64) {
+	end = begin + int64(took)
+	s.StartTimeUnixNano, s.EndTimeUnixNano = uint64(begin), uint64(end) //nolint:gosec // not before 1970
+	return end
 }
 
 // decoded returns the bytes of an ID, which is valid.
