@@ -219,7 +219,7 @@ func TestCollectorThatFails(t *testing.T) {
 				d.await("the collector does not take traces")
 				w.run("call", "play.echo").exits(0)
 				w.run("status").exits(1).prints("traces do not arrive at "+url, by.says)
-				w.run("doctor").exits(0).prints("telemetry", by.says)
+				w.run("doctor").exits(1).prints("telemetry", by.says)
 			}
 			d.ends(syscall.SIGTERM, 0)
 			if n := strings.Count(strings.Join(d.said, "\n"), "does not take traces"); n > 1 || by.says != "" && n == 0 {
