@@ -32,7 +32,6 @@ func (t *Trace) Branch(ctx context.Context) *Trace {
 		Context: ctx, Caller: t.Caller, Begin: t.Begin, audit: t.audit, Call: t.Call, outer: t, of: t, branch: b,
 		passed: t.passed, parentSpan: t.parentSpan, joined: t.joined,
 	}
-	out.phases.sent.Since(t.Begin)
 	out.take(t)
 	return out
 }

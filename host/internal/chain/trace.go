@@ -105,7 +105,6 @@ func WithTrace(ctx context.Context, t *Trace) context.Context {
 	if t.Begin.IsZero() {
 		t.Begin = time.Now()
 	}
-	t.phases.sent.Since(t.Begin)
 	return t
 }
 
@@ -121,7 +120,7 @@ func (t *Trace) Value(key any) any {
 			return &t.passed
 		}
 	case callctx.Sent{}:
-		return &t.phases.sent
+		return t
 	case callctx.Starts{}:
 		return t.starts
 	case passedKey{}, askingKey{}: // of an outer host; see [Passed] and [Ask]
