@@ -104,7 +104,7 @@ func (x *Exporter) describe() *resourcepb.Resource {
 	}
 	out := &resourcepb.Resource{}
 	for _, kv := range r.Attributes() {
-		out.Attributes = append(out.Attributes, newAttribute(sanitize.Line(string(kv.Key), maxText), sanitize.Line(kv.Value.Emit(), maxText)))
+		out.Attributes = append(out.Attributes, newAttribute(sanitize.Line(string(kv.Key), maxText), sanitize.Line(kv.Value.String(), maxText)))
 	}
 	return out
 }
