@@ -33,6 +33,14 @@ func (e *events) observer() *chain.Observer {
 	return e.calls
 }
 
+// sampled is that of the hooks, by which calls are spans; nil: they are none.
+func (e *events) sampled() func([16]byte) bool {
+	if e == nil {
+		return nil
+	}
+	return e.calls.Hooks.Sampled
+}
+
 // toolsChanged reports a change of the tools.
 func (e *events) toolsChanged(added, removed, changed []string) {
 	if e != nil {

@@ -158,7 +158,9 @@ func (s *Session) execute(ctx context.Context, t *chain.Trace, call tool.Call) (
 	if s.asker != nil && callctx.Get[tool.Asker](ctx, callctx.Ask{}) == nil {
 		ctx = tool.WithAsker(ctx, s.asker)
 	}
-	return s.host.chain(chain.WithTrace(ctx, t), call)
+	ctx = chain.WithTrace(ctx, t)
+	t.Join(s.host.events.sampled())
+	return s.host.chain(ctx, call)
 }
 
 // Close implements [tool.Provider]: it ends the session, so that plugins need not keep its

@@ -35,7 +35,8 @@
 //   - [tool.CallFrom]: the call's ID, the tool, the raw arguments, the caller's name, the session,
 //     by which state is kept, and the idempotency key of a call that may be repeated. What a caller
 //     may do is decided before the call
-//   - [tool.TraceFrom]: the trace, to be passed on with requests to others
+//   - [tool.TraceFrom]: the trace, to be passed on with requests to others. OpenTelemetry's API finds it
+//     in the context too, so that spans that a tool begins are below the host's
 //   - [tool.Report]: progress, for callers that show it
 //   - [tool.Stream]: the text of a long result as it comes, for callers that show it
 //   - [Ask]: a question to whoever made the call

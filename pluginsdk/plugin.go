@@ -198,7 +198,7 @@ func (p *Plugin) serve() error {
 		os.Stdout, os.Stderr = stderr, stderr
 	})
 	server := &wire.Server{
-		Provider: provider(set, changes),
+		Provider: provider(set, changes), Traced: traced,
 		About: wire.Description{
 			Name: p.name(), Version: p.Version, SDK: "toolhost-go/" + version,
 			ConfigSchema: p.ConfigSchema, Features: features, Files: p.Files, Needs: p.Needs,

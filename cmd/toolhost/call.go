@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +17,8 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host/llmschema"
+	"github.com/toolhost/toolhost/internal/callctx"
+	"github.com/toolhost/toolhost/internal/tracecontext"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -250,7 +253,7 @@ func (c *callCommand) call(ctx context.Context, b *control.Client, r request) (a
 		defer live.End()
 		ctx, ask = live.Watch(ctx), live.Asker(ask)
 	}
-	ctx = tool.WithAsker(ctx, ask)
+	ctx = context.WithValue(tool.WithAsker(ctx, ask), callctx.Trace{}, callerTrace())
 	began := time.Now()
 	answer = b.Call(ctx, control.Call{
 		Name: r.name, Session: c.session, On: c.on, Arguments: text, Grants: r.grants, Timeout: c.timeout, Yes: c.yes,
@@ -268,6 +271,12 @@ func (c *callCommand) call(ctx context.Context, b *control.Client, r request) (a
 		}
 	}
 	return answer, nil
+}
+
+// callerTrace is the trace that the environment names, as that of a step of a CI job.
+func callerTrace() *tool.Trace {
+	t := tracecontext.Valid(tool.Trace{Parent: os.Getenv("TRACEPARENT"), State: os.Getenv("TRACESTATE")})
+	return &t
 }
 
 // tell says what the ID of a durable call is.

@@ -50,7 +50,7 @@ func TestCourseOfCall(t *testing.T) {
 	a := join(t, s.config("a", mount("*")))
 	session := a.Session()
 	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-	ctx := context.WithValue(t.Context(), callctx.Trace{}, tool.Trace{Parent: parent})
+	ctx := context.WithValue(t.Context(), callctx.Trace{}, &tool.Trace{Parent: parent})
 	var progress atomic.Int32
 	var shown strings.Builder
 	_, res, err := session.CallWith(ctx, tool.Call{Name: "reports"}, host.CallOptions{

@@ -167,7 +167,7 @@ func TestCalls(t *testing.T) {
 	t.Parallel()
 	everyWay(t, func(t *testing.T, l *link, w *watched, s *busyServer, _ string) {
 		ctx := within(t)
-		traced := context.WithValue(ctx, callctx.Trace{}, tool.Trace{Parent: "00-a-b-01"})
+		traced := context.WithValue(ctx, callctx.Trace{}, &tool.Trace{Parent: "00-a-b-01"})
 		if got := execute(t, l, traced, "srv.echo", `{"n":9007199254740993}`).Text(); got != `{"n":9007199254740993}` {
 			t.Errorf("echo %s", got)
 		}

@@ -46,6 +46,7 @@ type request struct {
 	post    context.Context // of the HTTP request, if the SDK's context outlives it
 	session *mcp.ServerSession
 	meta    map[string]any
+	trace   tool.Trace
 	latest  bool // of a revision without sessions
 	// early are answers to questions that were not asked yet. They count for those of mounted
 	// servers, which choose the keys themselves, and never for approvals.
@@ -62,7 +63,9 @@ func (c *clientSession) requestOf(
 	ctx context.Context, ss *mcp.ServerSession, extra *mcp.RequestExtra, meta map[string]any,
 ) *request {
 	s := c.server
-	at := &request{client: c, ctx: ctx, session: ss, meta: meta, latest: isStateless(meta), http: onHTTP(extra)}
+	at := &request{
+		client: c, ctx: ctx, session: ss, meta: meta, trace: traceOf(meta, extra), latest: isStateless(meta), http: onHTTP(extra),
+	}
 	at.can = at.capabilities
 	switch {
 	case at.http && !at.latest:
@@ -107,7 +110,7 @@ func (at *request) namedCapabilities() *mcp.ClientCapabilities {
 
 // newRun returns work that ends with ctx, or is cancelled.
 func (c *clientSession) newRun(ctx context.Context, at *request) *running {
-	r := &running{client: c, at: at, before: at, trace: traceOf(at.meta)}
+	r := &running{client: c, at: at, before: at, trace: at.trace}
 	r.Context, r.cancel = context.WithCancelCause(ctx)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -159,7 +162,7 @@ func (r *running) Value(key any) any {
 	case runKey:
 		return r
 	case callctx.Trace:
-		return r.trace
+		return &r.trace
 	}
 	v := r.Context.Value(key)
 	if v == nil && r.tasked != nil {

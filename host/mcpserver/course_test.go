@@ -69,7 +69,8 @@ func TestReportsOfAPlugin(t *testing.T) {
 		params = &mcp.CallToolParams{Name: "r_trace"}
 		params.SetMeta(map[string]any{"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "tracestate": "a=b"})
 		res, err := c.CallTool(ctx, params)
-		if err != nil || text(res) != "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01 a=b" {
+		if err != nil || text(res) != "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01 a=b "+
+			"0af7651916cd43dd8448eb211c80319c b7ad6b7169203331 01 true" {
 			t.Errorf("the trace: %+v, %v", res, err)
 		}
 	})

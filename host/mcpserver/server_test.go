@@ -17,6 +17,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/mcpserver"
@@ -73,8 +74,8 @@ func report() {
 			return tool.Text("done"), nil
 		}),
 		handle("r.trace", "", func(ctx context.Context, _ tool.Call) (tool.Result, error) {
-			t := tool.TraceFrom(ctx)
-			return tool.Text(t.Parent + " " + t.State), nil
+			t, c := tool.TraceFrom(ctx), trace.SpanContextFromContext(ctx)
+			return tool.Text(fmt.Sprint(t.Parent, " ", t.State, " ", c.TraceID(), c.SpanID(), c.TraceFlags(), c.IsRemote())), nil
 		}),
 		annotated(),
 	)}

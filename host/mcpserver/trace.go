@@ -1,18 +1,18 @@
 package mcpserver
 
-import "github.com/toolhost/toolhost/pluginsdk/tool"
+import (
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-const maxTrace = 512 // bytes of each part, what a receiver has to take
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
 
-// traceOf returns the trace that the "_meta" of a request names.
-func traceOf(meta map[string]any) (t tool.Trace) {
+// traceOf returns the trace that the "_meta" of a request names, or else the headers of the HTTP
+// request that it came with.
+func traceOf(meta map[string]any, extra *mcp.RequestExtra) (t tool.Trace) {
 	t.Parent, _ = meta["traceparent"].(string)
 	t.State, _ = meta["tracestate"].(string)
-	if t.Parent == "" || len(t.Parent) > maxTrace {
-		return tool.Trace{}
-	}
-	if len(t.State) > maxTrace {
-		t.State = ""
+	if t.Parent == "" && onHTTP(extra) {
+		t.Parent, t.State = extra.Header.Get("Traceparent"), extra.Header.Get("Tracestate")
 	}
 	return t
 }

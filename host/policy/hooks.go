@@ -18,6 +18,11 @@ type Hooks struct {
 	After func(Event)
 	// Error is called when a call ended with an error.
 	Error func(Event)
+	// Sampled makes each call a span of the trace that its caller names, or of a new one: its event has
+	// it, and what the call leads to is below it. It returns, at once and on any goroutine, whether a trace
+	// is sampled, by its ID; one that the caller has not sampled is not. Nil: a call passes on the trace of
+	// its caller.
+	Sampled func(trace [16]byte) bool
 	// Tools is called when the tools of the host have changed.
 	Tools func(ToolsChange)
 	// Plugin is called when a plugin's state has changed.
@@ -64,8 +69,10 @@ type Event struct {
 	Session string
 	// Parent is the ID of the call in which this one was made; empty: it was made in none.
 	Parent string
-	// Trace is the trace that the call came in with; zero: none.
-	Trace tool.Trace
+	// Trace is the trace that the call passes on, with its own span if [Hooks.Sampled] makes it one; zero: none.
+	// ParentSpan is then the span that it was made in, of 16 hexadecimal digits; empty: it begins the trace.
+	Trace      tool.Trace
+	ParentSpan string
 	// Running says what the call is at now: "asked", "started", "queued" or "ran", as in [Phases];
 	// empty: it has ended. It is set for Before only.
 	Running interface{ Phase() string }

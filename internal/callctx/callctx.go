@@ -14,7 +14,7 @@ type (
 	Waits struct{}
 	// Log is the key of a func(slog.Level, string).
 	Log struct{}
-	// Trace is the key of a tool.Trace.
+	// Trace is the key of a *tool.Trace.
 	Trace struct{}
 	// Ask is the key of a tool.Asker.
 	Ask struct{}

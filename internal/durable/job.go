@@ -310,7 +310,7 @@ func (j *job) call(from Caller) (tool.Result, error) {
 	defer s.Close(context.WithoutCancel(j.ctx)) //nolint:errcheck // it has no error
 	ctx := j.ctx
 	if j.Trace != "" {
-		ctx = context.WithValue(ctx, callctx.Trace{}, tool.Trace{Parent: j.Trace, State: j.Tracing})
+		ctx = context.WithValue(ctx, callctx.Trace{}, &tool.Trace{Parent: j.Trace, State: j.Tracing})
 	}
 	_, res, err := s.CallWith(ctx, tool.Call{ID: j.ID, Name: j.Tool, Arguments: j.arguments}, host.CallOptions{IdempotencyKey: j.name()})
 	return res, err

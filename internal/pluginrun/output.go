@@ -128,18 +128,21 @@ func (o *output) logLine(line []byte) {
 func (o *output) pace(bytes int) { o.records.pass(bytes + recordCost) }
 
 // logRecord logs a line that the plugin sent on its stream.
-func (o *output) logRecord(level, message, call string) {
+func (o *output) logRecord(level, message, call, trace string) {
 	o.stderr.add([]byte(message[:min(len(message), maxLogLine)]))
 	if !o.limit.admit() {
 		return
 	}
 	line := sanitize.Line(message, maxLogLine)
 	o.keep(hclog.LevelFromString(level), line, call)
-	if call == "" {
-		o.log.Log(hclog.LevelFromString(level), line)
-		return
+	var of []any
+	if call != "" {
+		of = append(of, "call", call)
 	}
-	o.log.Log(hclog.LevelFromString(level), line, "call", call)
+	if trace != "" {
+		of = append(of, "trace", trace)
+	}
+	o.log.Log(hclog.LevelFromString(level), line, of...)
 }
 
 // keep adds a line to the journal.

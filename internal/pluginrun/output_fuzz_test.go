@@ -75,8 +75,8 @@ func FuzzOutput(f *testing.F) {
 
 		levels := []string{"trace", "debug", "info", "warn", "error"}
 		p, records := noted()
-		p.output.logRecord(levels[uint(level)%uint(len(levels))], string(out), "")
-		p.output.logRecord(levels[uint(level)%uint(len(levels))], string(out), "c1")
+		p.output.logRecord(levels[uint(level)%uint(len(levels))], string(out), "", "")
+		p.output.logRecord(levels[uint(level)%uint(len(levels))], string(out), "c1", "")
 		check(t, p.output, records)
 		if len(records.entries) != 2 {
 			t.Fatalf("two records are logged as %v", records.entries)

@@ -213,7 +213,7 @@ func (l *serverLink) watch() {
 
 func (l *serverLink) log(level slog.Level, line string) {
 	names := map[slog.Level]string{slog.LevelDebug: "debug", slog.LevelInfo: "info", slog.LevelWarn: "warn", slog.LevelError: "error"}
-	l.proc.output.logRecord(names[min(max(level, slog.LevelDebug), slog.LevelError)/4*4], line, "")
+	l.proc.output.logRecord(names[min(max(level, slog.LevelDebug), slog.LevelError)/4*4], line, "", "")
 }
 
 func (l *serverLink) fault(err error) {

@@ -107,7 +107,7 @@ func TestFloodOfTheStreamsIsSlowedDown(t *testing.T) {
 			l := newLineLogger(p)
 			return func(s string) { _, _ = io.WriteString(l, s) }
 		},
-		"ours": func(p *output) func(string) { return func(s string) { p.pace(len(s)); p.logRecord("info", s, "") } },
+		"ours": func(p *output) func(string) { return func(s string) { p.pace(len(s)); p.logRecord("info", s, "", "") } },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -160,8 +160,11 @@ var kinds = sync.OnceValue(func() map[string]Kind {
 		"claim":   {Title: "the name of a claim, such as sub or client_id", Pattern: `^[A-Za-z0-9_:/.-]{1,256}$`},
 		"program": {Title: "a program", MinLength: 1},
 		"url":     {Title: "a URL that begins with http:// or https://", Pattern: `^(https?://|\$\{)`, Secret: true},
-		"client":  {Title: "the identifier of a client", MinLength: 1},
-		"scope":   {Title: "a scope", Pattern: `^[!#-\[\]-~]{1,256}$`},
+		"collector": {
+			Title: "a URL such as http://127.0.0.1:4318, without a user and a query", Pattern: `^https?://[A-Za-z0-9.:\[\]-]{1,253}(/[A-Za-z0-9._~/-]{0,253})?$`,
+		},
+		"client": {Title: "the identifier of a client", MinLength: 1},
+		"scope":  {Title: "a scope", Pattern: `^[!#-\[\]-~]{1,256}$`},
 		"server_tool": {
 			Title: "the name of a tool or a pattern such as read_*, of 1 to 128 characters", Pattern: `^\S{1,128}$`,
 		},

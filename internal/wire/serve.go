@@ -246,7 +246,7 @@ func (v *service) handle(call *run, done func(ends bool)) {
 			v.flush()
 		}
 	}()
-	res, err := v.server.Provider.Execute(call, call.call)
+	res, err := v.server.run(call, call.call, call.trace)
 	if text := call.streamed.Take(); text != "" {
 		res = tool.Streamed(text, res)
 	}
@@ -318,7 +318,7 @@ func (r *run) Value(key any) any {
 		if r.trace == (tool.Trace{}) {
 			return nil
 		}
-		return r.trace
+		return &r.trace
 	case callctx.Ask:
 		if r.asking != nil {
 			return tool.Asker(r.ask)

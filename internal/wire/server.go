@@ -19,6 +19,8 @@ type Server struct {
 	Provider tool.Provider
 	// About describes the plugin. Its Tools are ignored: they come from Provider.List.
 	About Description
+	// Traced returns the context of the tool for one that has a trace. Nil: it is the same.
+	Traced func(context.Context) context.Context
 	// OnConfigure receives the operator's configuration. If nil, the server ignores it.
 	OnConfigure func(context.Context, Config) error
 	// OnSessionEnded runs when a session has ended, for one session at a time. Its context ends
@@ -98,11 +100,19 @@ func (s *Server) configure(ctx context.Context, in *pluginv1.ConfigureRequest) (
 // because a gRPC status would lose the code and the hint.
 func (s *Server) execute(ctx context.Context, in *request) (any, error) {
 	if in.trace != (tool.Trace{}) {
-		ctx = context.WithValue(ctx, callctx.Trace{}, in.trace)
+		ctx = context.WithValue(ctx, callctx.Trace{}, &in.trace)
 	}
-	res, err := s.Provider.Execute(ctx, in.call)
+	res, err := s.run(ctx, in.call, in.trace)
 	out := newAnswer(&res, err)
 	return &out, nil
+}
+
+// run runs a tool.
+func (s *Server) run(ctx context.Context, call tool.Call, trace tool.Trace) (tool.Result, error) {
+	if s.Traced != nil && trace.Parent != "" {
+		ctx = s.Traced(ctx)
+	}
+	return s.Provider.Execute(ctx, call)
 }
 
 func (s *Server) preview(ctx context.Context, in *request) (any, error) {

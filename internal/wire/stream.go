@@ -68,8 +68,9 @@ type StreamHooks struct {
 	// Failed is called in a new goroutine when the stream has failed or was closed.
 	Failed func()
 	// Log receives each line that the plugin logs. Level is "trace", "debug", "info",
-	// "warn" or "error"; call is the ID of the call that the line belongs to, or empty.
-	Log func(level, message, call string)
+	// "warn" or "error"; call is the ID of the call that the line belongs to, and trace that of its
+	// trace, or empty.
+	Log func(level, message, call, trace string)
 }
 
 // pending is a call that was sent.

@@ -19,8 +19,8 @@ import (
 func recordingHooks(changed chan<- struct{}, logged chan<- string) StreamHooks {
 	return StreamHooks{
 		Changed: func() { changed <- struct{}{} },
-		Log: func(l, message, call string) {
-			logged <- fmt.Sprintf("%s:%s@%s", l, message, call)
+		Log: func(l, message, call, trace string) {
+			logged <- fmt.Sprintf("%s:%s@%s%s", l, message, call, trace)
 		},
 	}
 }
@@ -155,8 +155,10 @@ func TestStreamLog(t *testing.T) {
 				t.Errorf("got %q, want %q", got, want)
 			}
 		}
-		if len(logged) != 0 {
-			t.Errorf("one more: %.100q", <-logged)
+		ctx := context.WithValue(t.Context(), callctx.Trace{}, &tool.Trace{Parent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"})
+		within(t, "the call", begin(ctx, s, tool.Call{Name: "say", ID: "c2"}))
+		if got := within(t, "a line", logged); got != "trace:trace@c20af7651916cd43dd8448eb211c80319c" {
+			t.Errorf("of a trace: %q", got)
 		}
 	})
 }
@@ -166,7 +168,7 @@ func TestStreamLogRate(t *testing.T) {
 	t.Parallel()
 	onCarriers(t, func(t *testing.T, carrier string) {
 		var lines, warnings atomic.Int32
-		s, p := withPeer(t, carrier, StreamHooks{Log: func(l, m, _ string) {
+		s, p := withPeer(t, carrier, StreamHooks{Log: func(l, m, _, _ string) {
 			if lines.Add(1); l == "warn" && strings.Contains(m, "dropped") {
 				warnings.Add(1)
 			}

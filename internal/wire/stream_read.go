@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolhost/toolhost/internal/callctx"
 	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/tracecontext"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -256,7 +257,7 @@ func (s *Stream) log(number uint32, b []byte) error {
 	}
 	s.logs++
 	n := s.logs
-	var call string
+	var call, trace string
 	var caller context.Context
 	if k := s.calls[number]; k != nil {
 		call, caller = k.id, k.caller
@@ -272,16 +273,17 @@ func (s *Stream) log(number uint32, b []byte) error {
 			level = "info"
 		}
 		if caller != nil {
+			trace = tracecontext.ID(tracecontext.Valid(tool.TraceFrom(caller)).Parent)
 			if f, ok := caller.Value(callctx.Log{}).(func(slog.Level, string)); ok {
 				f(levelOf(level), message)
 			}
 		}
 		if s.hooks.Log != nil {
-			s.hooks.Log(level, message, call)
+			s.hooks.Log(level, message, call, trace)
 		}
 	case n == logRate && s.hooks.Log != nil:
 		s.hooks.Log("warn", fmt.Sprintf(
-			"the plugin logs more than %d lines a second: the rest of this second's are dropped", logRate), "")
+			"the plugin logs more than %d lines a second: the rest of this second's are dropped", logRate), "", "")
 	}
 	return nil
 }

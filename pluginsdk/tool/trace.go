@@ -17,5 +17,8 @@ type Trace struct {
 
 // TraceFrom returns the trace of the call that ctx belongs to; the zero Trace: none is known.
 func TraceFrom(ctx context.Context) Trace {
-	return callctx.Get[Trace](ctx, callctx.Trace{})
+	if t := callctx.Get[*Trace](ctx, callctx.Trace{}); t != nil {
+		return *t
+	}
+	return Trace{}
 }

@@ -125,7 +125,7 @@ func record(event string, t *Trace, call tool.Call) audit.Record {
 func (t *Trace) record(event, id, name string) audit.Record {
 	caller := t.caller()
 	r := audit.Record{
-		Event: event, Call: id, Parent: t.parent(), Tool: name,
+		Event: event, Call: id, Parent: t.parent(), Trace: t.TraceID(), Tool: name,
 		Caller: caller.Name, Account: caller.Account, Via: caller.Via, Client: caller.Client, Session: caller.Session,
 		Plugin: t.Plugin, Definition: t.Digest,
 	}

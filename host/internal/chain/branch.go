@@ -28,7 +28,10 @@ func (t *Trace) Branch(ctx context.Context) *Trace {
 	b := t.branches
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	out := &Trace{Context: ctx, Caller: t.Caller, Begin: t.Begin, audit: t.audit, Call: t.Call, outer: t, of: t, branch: b}
+	out := &Trace{
+		Context: ctx, Caller: t.Caller, Begin: t.Begin, audit: t.audit, Call: t.Call, outer: t, of: t, branch: b,
+		passed: t.passed, parentSpan: t.parentSpan, joined: t.joined,
+	}
 	out.take(t)
 	return out
 }

@@ -26,7 +26,7 @@ func Observe(o *Observer) Middleware {
 			e := policy.Event{
 				Time: t.Begin, Call: call,
 				Caller: caller.Name, Account: caller.Account, Via: caller.Via, Client: caller.Client, Session: caller.Session,
-				Parent: t.parent(), Trace: tool.TraceFrom(ctx), Running: t,
+				Parent: t.parent(), Trace: t.passed, ParentSpan: t.parentSpan, Running: t,
 			}
 			o.Send(o.Hooks.Before, e)
 			res, err := next(ctx, call)

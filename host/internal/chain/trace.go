@@ -73,6 +73,11 @@ type Trace struct {
 	within *Slots
 	// held is who the attempt's slot was given to; nil: it has none, or has given it back.
 	held *slotCaller
+	// passed is the trace that the call passes on, with its own span if it has one, and parentSpan the
+	// span that it was made in, see [Trace.Join].
+	passed     tool.Trace
+	parentSpan string
+	joined     bool
 	// Streamed has the text that a function of this process streams.
 	Streamed textstream.Slot
 }
@@ -110,6 +115,10 @@ func (t *Trace) Value(key any) any {
 		return t
 	case callctx.Stream{}:
 		return &t.Streamed
+	case callctx.Trace{}:
+		if t.joined {
+			return &t.passed
+		}
 	case callctx.Sent{}:
 		return t
 	case callctx.Starts{}:

@@ -52,6 +52,9 @@ type Config struct {
 	// Metrics is where a daemon serves numbers for Prometheus, besides its socket. Every user of this
 	// machine can read them there.
 	Metrics Metrics `json:"metrics"`
+	// Telemetry is where spans of calls are sent, as OpenTelemetry's traces. Its variables hold where this says
+	// nothing, and OTEL_SDK_DISABLED=true turns it off.
+	Telemetry Telemetry `json:"telemetry"`
 	// MCP is how toolhost serve --mcp http serves the tools to MCP clients. Each client needs a token: one
 	// of toolhost tokens new, or one of the issuer under oidc.
 	MCP MCP `json:"mcp"`
@@ -118,6 +121,23 @@ type Metrics struct {
 	Address string `json:"address,omitempty" is:"loopback" example:"127.0.0.1:9464"`
 	// Profiles says whether /debug/pprof/ is served there, too.
 	Profiles bool `json:"profiles" example:"true"`
+}
+
+// Telemetry says where spans of calls are sent, and which.
+type Telemetry struct {
+	// Endpoint is the URL of a collector that takes OTLP over HTTP, to which v1/traces is added. Default: that of
+	// OTEL_EXPORTER_OTLP_TRACES_ENDPOINT or OTEL_EXPORTER_OTLP_ENDPOINT, else nothing is sent.
+	Endpoint Address `json:"endpoint,omitempty" is:"collector" example:"http://127.0.0.1:4318"`
+	// Headers are headers of every request to the collector. Each is a value, {from_env: NAME} or {from_file: PATH}.
+	// Values are never shown again. Default: those of OTEL_EXPORTER_OTLP_HEADERS.
+	Headers Environment `json:"headers,omitempty" key:"header_name" is:"variable" example:"{\"Authorization\": {\"from_file\": \"secrets/collector\"}}"`
+	// Sample is of how many traces one is sent, 1 to 1000000, besides calls that fail or are slow. What its caller did
+	// not sample is left out. Default: as OTEL_TRACES_SAMPLER says, else 1.
+	Sample int `json:"sample,omitempty" minimum:"1" maximum:"1000000" example:"100"`
+	// SlowerThan is how long a call may take before it is sent whatever sample says, 1ms to 24h.
+	SlowerThan time.Duration `json:"slower_than" minimum:"1ms" maximum:"24h" default:"1s" example:"300ms"`
+	// Arguments says whether spans have the arguments and the text of the results, redacted as in the audit log.
+	Arguments bool `json:"arguments" example:"true"`
 }
 
 // Words that take the place of a path.

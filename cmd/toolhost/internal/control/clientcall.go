@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"connectrpc.com/connect"
+
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/callctx"
@@ -82,6 +84,12 @@ func (c *Client) run(ctx context.Context, call Call, a policy.Approver) (Answer,
 	wire, hangUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer hangUp()
 	defer context.AfterFunc(ctx, func() { r.cancel(wire, hangUp) })()
+	if t := tool.TraceFrom(ctx); t.Parent != "" {
+		var info connect.CallInfo
+		wire, info = connect.NewClientContext(wire)
+		info.RequestHeader().Set("Traceparent", t.Parent)
+		info.RequestHeader().Set("Tracestate", t.State)
+	}
 	in, err := stream(wire, c, daemonv1.DaemonHandler.Call, request)
 	if err != nil {
 		return Answer{}, err

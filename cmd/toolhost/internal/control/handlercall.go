@@ -10,6 +10,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/approval"
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/callctx"
 	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
@@ -43,6 +44,10 @@ func (h handler) Call(ctx context.Context, r *daemonv1.CallRequest, out *connect
 	}
 	if r.GetProgress() {
 		ctx = tool.WithProgress(ctx, run.report)
+	}
+	if info, ok := connect.CallInfoForHandlerContext(ctx); ok {
+		h := info.RequestHeader()
+		ctx = context.WithValue(ctx, callctx.Trace{}, &tool.Trace{Parent: h.Get("Traceparent"), State: h.Get("Tracestate")})
 	}
 	c.Told = run.submitted
 	a := h.Run(ctx, run.caller, c, asked)

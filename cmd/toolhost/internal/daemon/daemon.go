@@ -103,11 +103,12 @@ func open(ctx context.Context, s *session.Session, o Options) (*daemon, error) {
 	}
 	d.numbers = metrics.New(d.snapshot, d.toolName)
 	d.life, d.end = context.WithCancel(context.WithoutCancel(ctx))
-	needs := session.Needs{Record: true, Audit: o.Audit, Options: append([]host.Option{
-		host.WithAdmission(control.MaxCalls), host.WithHooks(policy.Hooks{
+	needs := session.Needs{
+		Record: true, Audit: o.Audit, Options: append([]host.Option{host.WithAdmission(control.MaxCalls)}, o.Host...),
+		Hooks: policy.Hooks{
 			After: d.count, Error: d.count, Tools: func(policy.ToolsChange) { d.numbers.ToolsChanged() },
-		}),
-	}, o.Host...)}
+		},
+	}
 	l, err := s.Prepare(ctx, needs)
 	if err != nil {
 		return nil, err
@@ -193,6 +194,9 @@ func (d *daemon) State() control.State {
 	faults = append(faults, session.UnmatchedFaults(now.settings.Config, h)...)
 	if held := d.held.Load(); held != nil {
 		faults = append(faults, held)
+	}
+	if lost := d.Telemetry.Fault(); lost != nil {
+		faults = append(faults, lost)
 	}
 	unapplied, _ := d.refused.Load().(string)
 	out := d.Own.State()

@@ -63,6 +63,7 @@ var checks = []check{
 	{"tokens", checkTokens, true},
 	{"certificate", checkCertificate, true},
 	{"addresses", checkAddresses, false},
+	{"telemetry", checkTelemetry, false},
 	{"audit log", checkAudit, false},
 	{"audit log", checkChain, true},
 	{"cache", checkCache, false},

@@ -13,6 +13,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/observe"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -21,8 +22,9 @@ import (
 
 // Needs are what a command needs of a host of its own.
 type Needs struct {
-	// Options are added to those of the settings.
+	// Options are added to those of the settings, and Hooks are told of calls.
 	Options []host.Option
+	Hooks   policy.Hooks
 	// Record records calls in the audit log, which is Audit if that is not empty: the value
 	// of the flag. A command with that flag does not use a daemon.
 	Record bool

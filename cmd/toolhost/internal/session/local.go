@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/pins"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/servers"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/telemetry"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/policy"
@@ -32,6 +34,9 @@ type Local struct {
 	Loaded setup.Loaded
 	// Audit is the file in which calls are recorded; empty: they are not.
 	Audit string
+
+	// Telemetry sends spans of calls; nil: nothing does.
+	Telemetry *telemetry.Exporter
 
 	// Mounts are the MCP servers on the host.
 	Mounts *servers.Mounts
@@ -153,6 +158,12 @@ func (s *Session) NewLocal(t *Settings, loaded *setup.Loaded, n Needs) (*Local, 
 		l.Loaded.Servers = n.Trace.server(l.Loaded.Servers)
 		opts = append(opts, host.WithPluginSettings(n.Trace.settings(l.Loaded.Plugins)))
 	}
+	if n.Record {
+		l.Telemetry = telemetry.New(t.Config.Telemetry, os.LookupEnv, logger.Named("telemetry"), func(name string) (host.Tool, bool) { return l.Host.Get(name) })
+	}
+	if hooks := l.Telemetry.Hooks(n.Hooks); hooks.After != nil {
+		opts = append(opts, host.WithHooks(hooks))
+	}
 	opts = append(opts, n.Options...)
 	if dir := t.CacheDir(); dir != "" && !n.Uncached {
 		opts = append(opts, host.WithCache(dir))
@@ -246,6 +257,7 @@ func (l *Local) Record(r audit.Record, outcome error) error {
 // plugins from ending in good order.
 func (l *Local) Close(ctx context.Context) error {
 	defer l.close()
+	defer l.Telemetry.Close()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
 	if err := l.Host.Close(ctx); err != nil {

@@ -10,10 +10,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -46,6 +49,7 @@ func main() {
 		pluginsdk.Func("play.visit", "Asks a daemon for its state.", visit, pluginsdk.Safe()),
 		pluginsdk.Func("play.ask", "Asks what to play.", ask, pluginsdk.Safe()),
 		pluginsdk.Func("play.run", "Runs a program, and answers with what it prints.", run, pluginsdk.Safe()),
+		pluginsdk.Func("play.trace", "Answers with the trace, and the span, that it finds.", traced, pluginsdk.Safe()),
 		pluginsdk.Func("play.control", "Answers with characters that change a terminal.", control, pluginsdk.Safe()),
 	}}.Main()
 }
@@ -131,6 +135,12 @@ type echoIn struct {
 	N    int    `json:"n,omitempty"`
 	On   bool   `json:"on,omitempty"`
 	Odd  string `json:"$odd,omitempty"` // a name that not every model provider takes
+}
+
+func traced(ctx context.Context, _ struct{}) (string, error) {
+	slog.WarnContext(ctx, "was here")
+	c := trace.SpanContextFromContext(ctx)
+	return c.TraceID().String() + " " + c.SpanID().String(), nil
 }
 
 func echo(_ context.Context, in echoIn) (echoIn, error) { return in, nil }

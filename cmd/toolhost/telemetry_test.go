@@ -1,0 +1,233 @@
+package main
+
+import (
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	collectorpb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/toolhost/toolhost/internal/test/require"
+)
+
+// collector is an OTLP receiver.
+type collector struct {
+	*httptest.Server
+	mu    sync.Mutex
+	spans []*tracepb.Span
+	from  []string // their services
+}
+
+func newCollector(t *testing.T) *collector {
+	t.Helper()
+	c := &collector{}
+	c.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		var in collectorpb.ExportTraceServiceRequest
+		if err == nil {
+			err = proto.Unmarshal(body, &in)
+		}
+		if err != nil || r.URL.Path != "/v1/traces" || r.Header.Get("X-Key") != "secret-1" {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, rs := range in.GetResourceSpans() {
+			for _, a := range rs.GetResource().GetAttributes() {
+				if a.GetKey() == "service.name" {
+					c.from = append(c.from, a.GetValue().GetStringValue())
+				}
+			}
+			for _, ss := range rs.GetScopeSpans() {
+				c.spans = append(c.spans, ss.GetSpans()...)
+			}
+		}
+	}))
+	t.Cleanup(c.Close)
+	return c
+}
+
+// of returns the spans of a trace by their names: those of calls, and below each its phases.
+func (c *collector) of(trace string) (calls []*tracepb.Span, below map[string][]string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	below = map[string][]string{}
+	for _, s := range c.spans {
+		switch id := hex.EncodeToString(s.GetSpanId()); {
+		case hex.EncodeToString(s.GetTraceId()) != trace:
+		case strings.Contains(s.GetName(), " "):
+			calls = append(calls, s)
+			below[id] = append(below[id], "")
+		default:
+			parent := hex.EncodeToString(s.GetParentSpanId())
+			below[parent] = append(below[parent], s.GetName())
+		}
+	}
+	return calls, below
+}
+
+// attribute is the text of an attribute.
+func attribute(s *tracepb.Span, key string) string {
+	for _, a := range s.GetAttributes() {
+		if a.GetKey() == key {
+			return a.GetValue().GetStringValue()
+		}
+	}
+	return ""
+}
+
+const (
+	clientTrace = "0af7651916cd43dd8448eb211c80319c"
+	clientSpan  = "b7ad6b7169203331"
+	clientsOwn  = "00-" + clientTrace + "-" + clientSpan + "-01"
+)
+
+// One trace leads from an MCP client through a host, and the host that it calls, to a plugin.
+func TestOneTrace(t *testing.T) {
+	t.Parallel()
+	c := newCollector(t)
+	telemetry := fmt.Sprintf("telemetry: {endpoint: '%s', headers: {X-Key: {from_env: COLLECTOR_KEY}}}", c.URL)
+	a, b := newWorld(t, "player"), newWorld(t)
+	for _, w := range []*world{a, b} {
+		w.env = append(w.env, "COLLECTOR_KEY=secret-1", "OTEL_SERVICE_NAME="+map[*world]string{a: "host-a", b: "host-b"}[w])
+	}
+	b.sharesKey(a)
+	a.configure(telemetry, "nats: {share: [play.*]}")
+	one := a.serve("--nats", "embedded:0", "--name", "a")
+	b.configure(telemetry, "nats: {mount: [play.*]}", "callers: {tess: {}}")
+	f := b.serveMCP("--nats", one.server(), "--name", "b")
+	b.until("the tools are mounted", func() bool { return b.knows("play.trace") })
+	client := f.connect(b.token("tess"), nil)
+
+	params := &mcp.CallToolParams{Name: "play_trace"}
+	params.SetMeta(map[string]any{"traceparent": clientsOwn, "tracestate": "a=b"})
+	res := require.Must(client.CallTool(t.Context(), params))(t)
+	seen := strings.Fields(res.Content[0].(*mcp.TextContent).Text) //nolint:forcetypeassert // else the test fails
+	var calls []*tracepb.Span
+	var below map[string][]string
+	b.until("both hosts have sent their spans", func() bool {
+		calls, below = c.of(clientTrace)
+		return len(calls) == 2
+	})
+	if attribute(calls[0], "toolhost.via") != "mcp" {
+		slices.Reverse(calls)
+	}
+	first, second := hex.EncodeToString(calls[0].GetSpanId()), hex.EncodeToString(calls[1].GetSpanId())
+	equal(t, "the client's span", hex.EncodeToString(calls[0].GetParentSpanId()), clientSpan)
+	equal(t, "the span of the first host", hex.EncodeToString(calls[1].GetParentSpanId()), first)
+	equalLists(t, "what the plugin finds", seen, []string{clientTrace, second})
+	equal(t, "the first name", calls[0].GetName(), "tools/call play.trace")
+	equal(t, "the second name", calls[1].GetName(), "execute_tool play.trace")
+	for i, s := range calls {
+		if got := below[hex.EncodeToString(s.GetSpanId())]; !slices.Contains(got, "ran") || s.GetKind() != tracepb.Span_SPAN_KIND_SERVER || s.GetTraceState() != "a=b" {
+			t.Errorf("span %d has %q below it: %v", i, got, s)
+		}
+	}
+	equal(t, "the caller", attribute(calls[0], "toolhost.caller")+attribute(calls[0], "toolhost.client"), "tesstester 7")
+	equal(t, "the plugin", attribute(calls[1], "toolhost.plugin"), "player")
+	for _, w := range []*world{a, b} {
+		w.run("audit", "--tool", "play.trace", "--json").exits(0).prints(`"trace":"` + clientTrace + `"`)
+	}
+	one.await("trace=" + clientTrace)
+	c.mu.Lock()
+	slices.Sort(c.from)
+	equalLists(t, "the services", slices.Compact(c.from), []string{"host-a", "host-b"})
+	c.mu.Unlock()
+
+	// What has no "_meta" may have a header, a command its environment, and what has none begins a trace.
+	header := header{"Authorization": "Bearer " + b.token("tess"), "Traceparent": strings.Replace(clientsOwn, "0af", "1af", 1)}
+	for name, value := range map[string]string{"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "play_trace"} {
+		header[name] = value
+	}
+	f.ask(http.MethodPost, "/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"play_trace","_meta":{`+
+		`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"},`+
+		`"io.modelcontextprotocol/clientCapabilities":{}}}}`, header)
+	a.env = append(a.env, "TRACEPARENT="+strings.Replace(clientsOwn, "0af", "2af", 1))
+	a.run("call", "play.trace").exits(0).prints("2" + clientTrace[1:])
+	a.run("call", "play.trace", "--no-daemon").exits(0).prints("2" + clientTrace[1:])
+	if o := b.run("call", "play.trace").exits(0); strings.Contains(o.stdout, "00000000") || strings.Contains(o.stdout, "af7651") {
+		t.Errorf("a call without a trace: %s", o.stdout)
+	}
+	b.until("the spans are there", func() bool {
+		byHeader, _ := c.of("1" + clientTrace[1:])
+		byEnv, _ := c.of("2" + clientTrace[1:])
+		return len(byHeader) == 2 && len(byEnv) == 2
+	})
+}
+
+// A collector that is down or hostile changes no call; it is told once.
+func TestCollectorThatFails(t *testing.T) {
+	t.Parallel()
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was led elsewhere") }))
+	t.Cleanup(elsewhere.Close)
+	for name, by := range map[string]struct {
+		handler http.HandlerFunc
+		says    string
+	}{
+		"down": {nil, "connection refused"},
+		"broken": {func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusInternalServerError)
+			_, _ = io.WriteString(w, "\x1b[31mred \u202e")
+		}, `500 Internal Server Error (body: \x1b[31mred \u202e`},
+		"large": {func(w http.ResponseWriter, _ *http.Request) {
+			for range 100 {
+				_, _ = w.Write(make([]byte, 1<<20))
+			}
+		}, "response body too large"},
+		"elsewhere": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect)
+		}, "which is not followed"},
+		"silent": {func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body) // so that the end of the request is noticed
+			<-r.Context().Done()
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, "player")
+			var url string
+			if by.handler == nil {
+				ln := require.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
+				url = "http://" + ln.Addr().String()
+				require.NoError(t, ln.Close())
+			} else {
+				s := httptest.NewServer(by.handler)
+				t.Cleanup(s.Close)
+				url = s.URL
+			}
+			w.env = append(w.env, "OTEL_EXPORTER_OTLP_ENDPOINT="+url)
+			w.configure()
+			d := w.serve()
+			began := time.Now()
+			for range 3 {
+				w.run("call", "play.echo").exits(0)
+			}
+			if by.says != "" {
+				d.await("the collector does not take traces")
+				w.run("call", "play.echo").exits(0)
+				w.run("status").exits(1).prints("traces do not arrive at "+url, by.says)
+				w.run("doctor").exits(1).prints("telemetry", by.says)
+			}
+			d.ends(syscall.SIGTERM, 0)
+			if n := strings.Count(strings.Join(d.said, "\n"), "does not take traces"); n > 1 || by.says != "" && n == 0 {
+				t.Errorf("it is told %d times:\n%s", n, strings.Join(d.said, "\n"))
+			}
+			if took := time.Since(began); took > require.Ceiling {
+				t.Errorf("it took %v", took)
+			}
+		})
+	}
+}
