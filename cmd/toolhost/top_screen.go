@@ -34,8 +34,8 @@ const (
 // maxLog is how many lines of a log are kept.
 const maxLog = 1000
 
-// top is the screen on a terminal. What others tell comes in beside the event loop, which may be waiting for a
-// person, and is drawn with it.
+// top is the screen on a terminal. What others tell comes in on other goroutines than the event loop, which may
+// be waiting for a person.
 type top struct {
 	s        *session.Session
 	ctx      context.Context //nolint:containedctx // of the command
@@ -268,7 +268,7 @@ func (t *top) act(key string) tea.Cmd {
 		t.screen.Move(t.shown(), "1")
 	case key == "enter":
 		t.screen.Pane = t.shown().Whole(row)
-	case !strings.Contains("lrd", key):
+	case key != "l" && key != "r" && key != "d":
 	case !plugin:
 		t.screen.Note = "no plugin of this host serves it"
 	case key == "l":

@@ -1,5 +1,5 @@
 // Package activity sums what the calls of a daemon do, for those who look. What it keeps is bounded, whatever
-// callers do, and while nobody looks it only counts. Begin with [New].
+// callers do, and without those who look it only counts. Begin with [New].
 package activity
 
 import (

@@ -260,7 +260,7 @@ func (w *Watch) running(all []call, at time.Time, callers map[string]*daemonv1.C
 			})
 		}
 	}
-	out = append(asking, others[:min(len(others), maxRunning-len(asking))]...)
+	out = slices.Concat(asking, others[:min(len(others), maxRunning-len(asking))])
 	slices.SortFunc(out, func(a, b *daemonv1.RunningCall) int { return a.Begun.AsTime().Compare(b.Begun.AsTime()) })
 	return out, total
 }
@@ -275,7 +275,7 @@ func callersOf(sums map[string]*daemonv1.CallerSum) []*daemonv1.CallerSum {
 	return out[:min(len(out), maxCallers)]
 }
 
-// KindHost is the kind of what serves tools and is no plugin: another program, or the hosts of a fleet.
+// KindHost is the kind of what serves tools besides plugins: another program, or the hosts of a fleet.
 const KindHost = "host"
 
 // pluginsOf returns the sums of plugins with their states, and then those of what else had calls.

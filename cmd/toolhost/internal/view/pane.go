@@ -16,7 +16,7 @@ a: the question that its call waits for, else the oldest one; y approves, n deni
 r, d: restart or disable its plugin, after a yes
 /: show only rows with these words; esc: show all again
 s: sort by something else
-space: stop the picture, or go on
+space: hold the picture, or go on
 ctrl+l: draw again
 ?: this text
 q, ctrl+c: quit`, "\n")}
@@ -67,10 +67,10 @@ func (d *Data) Whole(r Row) *Pane {
 	case r.State != nil:
 		s := r.State
 		p.Title = "Plugin " + r.ID
-		for i, c := range lists[plugins].columns {
-			field(strings.ToLower(c.title), r.cells[i])
+		for i, c := range lists[plugins].columns[1:] {
+			field(strings.ToLower(c.title), r.cells[i+1])
 		}
-		field("calls", fmt.Sprintf("%d ended, %d failed", d.plugins[s.GetName()].ended, d.plugins[s.GetName()].failed))
+		field("in all", fmt.Sprintf("%d ended, %d failed", d.plugins[s.GetName()].ended, d.plugins[s.GetName()].failed))
 	}
 	return p
 }

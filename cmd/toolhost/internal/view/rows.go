@@ -70,7 +70,7 @@ var lists = [...]list{
 	},
 	plugins: {
 		[]column{
-			{"PLUGIN", 11, 2, 0, false}, {"STATE", 8, 0, 0, false}, {"CALLS", 5, 0, 0, true}, {"CPU%", 5, 0, 1, true}, {"MEMORY", 6, 0, 2, true},
+			{"PLUGIN", 11, 2, 0, false}, {"STATE", 8, 1, 0, false}, {"CALLS", 5, 0, 0, true}, {"CPU%", 5, 0, 1, true}, {"MEMORY", 6, 0, 2, true},
 			{"P50", 6, 0, 3, true}, {"P99", 6, 0, 2, true}, {"WAIT", 5, 0, 4, true}, {"CALLS/S", 7, 0, 3, true}, {"FAILED", 6, 0, 5, true}, {"STARTS", 6, 0, 6, true},
 			{"CRASHES", 7, 0, 5, true}, {"FILES", 5, 0, 8, true}, {"REFUSED", 7, 0, 7, true}, {"KIND", 6, 0, 9, false}, {"PID", 7, 0, 8, true}, {"REASON", 16, 6, 9, false},
 		},
@@ -98,7 +98,7 @@ var lists = [...]list{
 	ended: {
 		[]column{
 			{"ENDED", 12, 3, 0, false}, {"CODE", 8, 2, 0, false}, {"TOOK", 6, 0, 0, true}, {"AGO", 6, 0, 2, true}, {"WHY", 14, 0, 1, false}, {"CALLER", 8, 2, 3, false},
-			{"PLUGIN", 10, 1, 5, false}, {"CALL", 10, 2, 6, false}, {"CLIENT", 14, 2, 7, false}, {"MESSAGE", 20, 8, 4, false},
+			{"PLUGIN", 10, 1, 5, false}, {"CALL", 10, 2, 6, false}, {"CLIENT", 14, 2, 7, false}, {"MESSAGE", 20, 9, 4, false},
 		},
 		[]order{
 			{"newest", asTheyCome},

@@ -43,7 +43,7 @@ type Pane struct {
 }
 
 // keys are what is shown in the last line, the most important first.
-var keys = []string{"enter whole call", "l log", "a answer", "r restart", "d disable", "/ filter", "s sort", "space pause", "? help", "q quit"}
+var keys = []string{"? help", "q quit", "enter whole", "l log", "a answer", "r restart", "d disable", "/ filter", "s sort", "space hold"}
 
 // Move does what a key does to the screen alone, and reports whether it does anything.
 func (s *Screen) Move(d *Data, key string) bool {
@@ -133,7 +133,7 @@ func (s *Screen) Draw(d *Data, width, height int) []string {
 // head returns what is above the lists.
 func (s *Screen) head(d *Data, width int) []string {
 	clock := d.Now.GetTime().AsTime().Local().Format(time.TimeOnly)
-	state := cmp.Or(s.State, clock)
+	state := ansi.Truncate(cmp.Or(s.State, clock), width-2, "…")
 	title := fit("toolhost  "+s.Title, width-ansi.StringWidth(state)-1, false)
 	newest := &daemonv1.Latency{}
 	if n := len(d.seconds); n > 0 {
@@ -182,7 +182,7 @@ func (s *Screen) head(d *Data, width int) []string {
 	if s.State != "" {
 		first = notice
 	}
-	return []string{s.styled(first, title+" "+state), line, s.styled(second, fit(third, width, false))}
+	return []string{s.styled(first, title+" "+state), fit(line, width, false), s.styled(second, fit(third, width, false))}
 }
 
 // lists returns the list in focus, of which half of the room is at least, and others as there is room.
@@ -210,15 +210,25 @@ func (s *Screen) lists(d *Data, width, room int) (out []string) {
 	return out
 }
 
+// easy is the drop of the last column that is worth more than room for the others.
+const easy = 4
+
+// greedy is the growth of a column that takes all room that there is: others stay near each other.
+const greedy = 6
+
 // layout returns how wide each column is; 0: there is no room for it.
 func layout(columns []column, width int) []int {
 	out, all, drop, grow := make([]int, len(columns)), 0, 0, 0
 	for i, c := range columns {
 		out[i], all, drop = c.width, all+c.width+1, max(drop, c.drop)
 	}
-	for ; all-1 > width && drop > 0; drop-- {
+	for ; drop > 0; drop-- {
+		room := width
+		if drop > easy {
+			room -= width / 6 // rather than one more, others have room
+		}
 		for i, c := range slices.Backward(columns) {
-			if c.drop == drop && all-1 > width {
+			if c.drop == drop && all-1 > room {
 				out[i], all = 0, all-c.width-1
 			}
 		}
@@ -232,6 +242,9 @@ func layout(columns []column, width int) []int {
 	for i, c := range columns {
 		if out[i] > 0 && c.grow > 0 {
 			more := left * c.grow / grow
+			if c.grow < greedy {
+				more = min(more, 2*c.width)
+			}
 			out[i], left, grow = out[i]+more, left-more, grow-c.grow
 		}
 	}
@@ -260,7 +273,7 @@ func (s *Screen) list(of int, rows []Row, width, lines int) (out []string) {
 		if room := width - len(strings.TrimRight(heading, " ")); ansi.StringWidth(tail) <= room {
 			heading = fit(strings.TrimRight(heading, " "), width-ansi.StringWidth(tail), false) + tail
 		}
-		heading = s.styled(chosen, heading)
+		heading = s.styled(active, heading)
 	} else {
 		heading = s.styled(strong, heading)
 	}
@@ -295,7 +308,7 @@ func (s *Screen) pane(width, room int) (out []string) {
 	if p.top = max(0, min(p.top, len(p.Lines)-room+1)); p.Follow {
 		p.top = max(0, len(p.Lines)-room+1)
 	}
-	out = append(out, s.styled(chosen, fit(p.Title, width, false)))
+	out = append(out, s.styled(active, fit(p.Title, width, false)))
 	for _, line := range p.Lines[p.top:min(len(p.Lines), p.top+room-1)] {
 		out = append(out, fit(line, width, false))
 	}
@@ -323,7 +336,7 @@ func (s *Screen) foot(width int) string {
 	return s.styled(dim, fit(strings.TrimRight(text, " "), width, false))
 }
 
-// Print returns all there is, for what is no terminal.
+// Print returns all there is, for a stream in place of a terminal.
 func Print(d *Data, title string, width int) []string {
 	s := Screen{Title: title, focus: -1}
 	out := s.head(d, width)

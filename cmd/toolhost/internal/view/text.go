@@ -19,6 +19,7 @@ const (
 	dim    style = "2"
 	bad    style = "31"
 	notice style = "1;33"
+	active style = "1;4"
 	chosen style = "7"
 )
 
@@ -120,11 +121,10 @@ func sparks(seconds []*daemonv1.Latency, of func(*daemonv1.Latency) int64, width
 	var b strings.Builder
 	for _, one := range seconds {
 		n := of(one)
-		switch level := n * 7 / most; {
-		case n == 0:
+		if n == 0 {
 			b.WriteByte(' ')
-		default:
-			b.WriteRune('▁' + rune(level))
+		} else {
+			b.WriteRune('▁' + rune(n*7/most)) //nolint:gosec // at most 7
 		}
 	}
 	return b.String()
