@@ -75,9 +75,11 @@ func (m *Meter) Begin(e policy.Event) {
 		m.missed++
 		return
 	}
-	c := new(call)
+	var c *call
 	if n := len(m.free); n > 0 {
 		c, m.free = m.free[n-1], m.free[:n-1]
+	} else {
+		c = new(call)
 	}
 	*c = call{e.Call.ID, e.Call.Name, e.Caller, e.Account, e.Via, e.Client, e.Session, e.Parent, e.Time, e.Running}
 	m.running[c.id] = c
@@ -95,8 +97,10 @@ func (m *Meter) sweep(now time.Duration) bool {
 
 // End notes how a call has ended.
 func (m *Meter) End(e policy.Event) {
-	code := tool.CodeOf(e.Err)
-	if code == "" && e.Result.IsError {
+	code := tool.Code("")
+	if e.Err != nil {
+		code = tool.CodeOf(e.Err)
+	} else if e.Result.IsError {
 		code = tool.CodeToolFailed
 	}
 	now := e.Time.Add(e.Duration).Sub(m.start)

@@ -65,11 +65,13 @@ type worst struct {
 }
 
 // wants reports whether a call is one of them.
-func (w *worst) wants(one *daemonv1.EndedCall) bool { return w.least == nil || worse(one, w.least) < 0 }
+func (w *worst) wants(failed bool, took time.Duration) bool {
+	return w.least == nil || compare(failed, took, w.least) < 0
+}
 
 func (w *worst) add(one *daemonv1.EndedCall) {
 	switch {
-	case !w.wants(one):
+	case !w.wants(one.Code != "", time.Duration(one.TookNs)):
 		return
 	case w.least == nil:
 		w.calls = append(w.calls, one)
@@ -82,48 +84,52 @@ func (w *worst) add(one *daemonv1.EndedCall) {
 }
 
 // worse compares calls by how much there is to tell.
-func worse(a, b *daemonv1.EndedCall) int {
-	if (a.Code == "") != (b.Code == "") {
-		return cmp.Compare(b.Code, a.Code) // of which one is empty
+func worse(a, b *daemonv1.EndedCall) int { return compare(a.Code != "", time.Duration(a.TookNs), b) }
+
+func compare(failed bool, took time.Duration, to *daemonv1.EndedCall) int {
+	if failed != (to.Code != "") {
+		if failed {
+			return -1
+		}
+		return 1
 	}
-	return cmp.Compare(b.TookNs, a.TookNs)
+	return cmp.Compare(time.Duration(to.TookNs), took)
 }
 
 // note tells those who look of a call, and those who will come in the next minute.
 func (m *Meter) note(e policy.Event, code tool.Code, now time.Duration) {
-	one := &daemonv1.EndedCall{Code: string(code), TookNs: int64(e.Duration)}
 	if now-m.turned > minute*time.Second {
 		m.before, m.recent, m.turned = m.recent, worst{}, now
 	}
-	wanted := m.recent.wants(one)
+	wanted := m.recent.wants(code != "", e.Duration)
 	for w := range m.watches {
-		wanted = wanted || w.ended.wants(one)
+		wanted = wanted || w.ended.wants(code != "", e.Duration)
 	}
 	if !wanted {
 		return
 	}
-	describe(one, e)
+	one := describe(e, code)
 	m.recent.add(one)
 	for w := range m.watches {
 		w.ended.add(one)
 	}
 }
 
-// describe sets the rest of what is told of a call.
-func describe(one *daemonv1.EndedCall, e policy.Event) {
+// describe returns what is told of a call.
+func describe(e policy.Event, code tool.Code) *daemonv1.EndedCall {
 	message := ""
 	if e.Err != nil {
 		message = e.Err.Error()
-	} else if text, ok := first(e.Result.Content).(tool.TextContent); ok && one.Code != "" {
+	} else if text, ok := first(e.Result.Content).(tool.TextContent); ok && code != "" {
 		message = text.Text
 	}
 	message = message[:min(len(message), 4*maxMessage)]
-	one.Id, one.Tool, one.Plugin = clean(e.Call.ID), clean(e.Call.Name), clean(e.Plugin)
-	one.Caller, one.Account, one.Via = clean(e.Caller), clean(e.Account), clean(e.Via)
-	one.Client, one.Session, one.Parent = clean(e.Client), clean(e.Session), clean(e.Parent)
-	one.Begun, one.Message = timestamppb.New(e.Time), sanitize.Line(message, maxMessage)
-	one.Decision, one.Approver, one.Attempts = e.Decision, clean(e.Approver), int32(e.Attempts) //nolint:gosec // a few
-	one.Phases, one.Trace = phasesOf(e.Phases), traceOf(e.Trace)
+	return &daemonv1.EndedCall{
+		Id: clean(e.Call.ID), Tool: clean(e.Call.Name), Plugin: clean(e.Plugin), Caller: clean(e.Caller), Account: clean(e.Account), Via: clean(e.Via),
+		Client: clean(e.Client), Session: clean(e.Session), Parent: clean(e.Parent), Begun: timestamppb.New(e.Time), TookNs: int64(e.Duration),
+		Code: string(code), Message: sanitize.Line(message, maxMessage), Decision: e.Decision, Approver: clean(e.Approver),
+		Attempts: int32(e.Attempts), Phases: phasesOf(e.Phases), Trace: traceOf(e.Trace), //nolint:gosec // a few
+	}
 }
 
 func first(content []tool.Content) (c tool.Content) {
