@@ -57,6 +57,18 @@ func ended(q approval.Question) string {
 	return printable(text)
 }
 
+const askPrompt = "Run it? [y, n REASON, or nothing to leave it] "
+
+// decisionOf returns what was decided with an answer; false: nothing.
+func decisionOf(answer string) (d policy.Decision, ok bool) {
+	if terminal.Yes(answer) {
+		return policy.Decision{Verdict: policy.Allow}, true
+	}
+	word, reason, _ := strings.Cut(answer, " ")
+	ok = strings.EqualFold(word, "n") || strings.EqualFold(word, "no")
+	return policy.Decision{Verdict: policy.Deny, Reason: strings.TrimSpace(reason)}, ok
+}
+
 // attendant asks the person at the terminal about the questions in the queue, one after another.
 type attendant struct {
 	s       *session.Session
@@ -121,7 +133,7 @@ func (a *attendant) ask(ctx context.Context) error {
 	ctx, a.drop = context.WithCancel(ctx)
 	id := a.asked.ID
 	go func() {
-		line, err := terminal.Prompt(ctx, t, "", "Run it? [y, n REASON, or nothing to leave it] ")
+		line, err := terminal.Prompt(ctx, t, "", askPrompt)
 		_ = t.Close() // which ends a read that was given up
 		select {
 		case a.typed <- typed{id, line, err}:
@@ -158,14 +170,11 @@ func (a *attendant) answer(ctx context.Context, t typed) error {
 		return nil
 	}
 	a.forget()
-	word, reason, _ := strings.Cut(t.answer, " ")
-	d := policy.Decision{Verdict: policy.Deny, Reason: strings.TrimSpace(reason)}
+	d, ok := decisionOf(t.answer)
 	switch {
 	case t.err != nil:
 		return t.err
-	case terminal.Yes(t.answer):
-		d = policy.Decision{Verdict: policy.Allow}
-	case !strings.EqualFold(word, "n") && !strings.EqualFold(word, "no"):
+	case !ok:
 		a.s.Out.Printf("%s waits on: toolhost approvals approve %s\n\n", id, id)
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/activity"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/approval"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
@@ -44,6 +45,7 @@ type daemon struct {
 	stop     chan struct{}              // closed when a command ends the daemon
 	stopOnce sync.Once
 	numbers  *metrics.Numbers
+	activity *activity.Meter
 	front    atomic.Pointer[front]          // nil: MCP clients do not come in over HTTP
 	server   atomic.Pointer[control.Server] // nil until the daemon serves
 	mcp      atomic.Pointer[mcpServer]      // nil: there were no MCP clients
@@ -99,14 +101,14 @@ func open(ctx context.Context, s *session.Session, o Options) (*daemon, error) {
 	}
 	d := &daemon{
 		session: s, log: logger, since: time.Now(), options: o, stop: make(chan struct{}), detached: newDetached(),
-		started: make(chan struct{}), ending: make(chan struct{}),
+		started: make(chan struct{}), ending: make(chan struct{}), activity: activity.New(),
 	}
 	d.numbers = metrics.New(d.snapshot, d.toolName)
 	d.life, d.end = context.WithCancel(context.WithoutCancel(ctx))
 	needs := session.Needs{
 		Record: true, Audit: o.Audit, Options: append([]host.Option{host.WithAdmission(control.MaxCalls)}, o.Host...),
 		Hooks: policy.Hooks{
-			After: d.count, Error: d.count, Tools: func(policy.ToolsChange) { d.numbers.ToolsChanged() },
+			Before: d.begun, After: d.count, Error: d.count, Tools: func(policy.ToolsChange) { d.numbers.ToolsChanged() },
 		},
 	}
 	l, err := s.Prepare(ctx, needs)
@@ -172,6 +174,9 @@ func (d *daemon) toolName(name string) string {
 	t, _ := d.Host.Get(name)
 	return t.Name
 }
+
+// Look implements [control.Daemon].
+func (d *daemon) Look() *activity.Watch { return d.activity.Watch(d.Host, d.queue.Len) }
 
 // snapshot returns what the metrics show.
 func (d *daemon) snapshot() metrics.Snapshot {

@@ -169,8 +169,14 @@ func (d *daemon) askersOfClients() setup.Askers {
 	return setup.Askers{Client: setup.SaysYes, Terminal: setup.SaysYes, Queue: setup.SaysYes}
 }
 
+// begun notes a call that has come in.
+func (d *daemon) begun(e policy.Event) { d.activity.Begin(e) }
+
 // count counts a call that has ended.
-func (d *daemon) count(e policy.Event) { d.numbers.Call(e) }
+func (d *daemon) count(e policy.Event) {
+	d.activity.End(e)
+	d.numbers.Call(e)
+}
 
 func (d *daemon) namesCanonical(s *host.Session) bool {
 	return setup.CallerOf(d.current.Load().loaded.Config, s.Caller().Name).CanonicalNames()

@@ -33,7 +33,7 @@ type WatchRequest struct {
 	// Whether events are wanted in place of output: the newest 1,000, also of other processes of this user and from
 	// before the daemon. They are lines, too.
 	Events bool `protobuf:"varint,4,opt,name=events,proto3" json:"events,omitempty"`
-	// How often an Activity is wanted, in milliseconds, at least 250; 0: none.
+	// How often an Activity is wanted, in milliseconds, at least 250, and nothing else; 0: none is.
 	ActivityMs    int32 `protobuf:"varint,5,opt,name=activity_ms,json=activityMs,proto3" json:"activity_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
