@@ -189,7 +189,7 @@ func (c *auditCommand) check() (auditFormat, error) {
 		return "", exit.Usage(fmt.Sprintf("--sum %q is not a list of columns", strings.Join(c.sum, ",")),
 			fmt.Sprintf("use at most %d of %s", auditindex.MaxColumns, strings.Join(auditindex.Columns(), ", ")))
 	case len(c.sum) > 0 && c.kind != "" && c.kind != "call":
-		return "", exit.Usage("--sum adds up calls, which have no --kind "+c.kind, "leave --kind out")
+		return "", exit.Usage("--sum adds up calls, of which there is no --kind "+c.kind, "leave --kind out")
 	}
 	return format, nil
 }

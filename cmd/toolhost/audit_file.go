@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"strings"
 	"time"
@@ -146,8 +147,11 @@ func (l *auditFile) print(entries iter.Seq2[audit.Entry, error], format auditFor
 // never nil.
 func (l *auditFile) index(ctx context.Context, path string, indexed bool) (r *audit.Reader, x *auditindex.Index, closeAll func(), err error) {
 	closeAll = func() {}
-	if r, err = audit.OpenReader(ctx, path); err != nil {
+	if r, err = audit.OpenReader(ctx, path); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, closeAll, err
+	}
+	if err != nil {
+		return nil, nil, closeAll, unreadable(err)
 	}
 	began, shown := time.Now(), time.Now()
 	progress := func(what string, done, total int64) {

@@ -226,50 +226,57 @@ func (c *call) reason() string {
 	if e.Event != audit.End {
 		return fmt.Sprintf("It has not ended: it began at %s and runs, or its host was killed.", began(e).Local().Format(time.DateTime))
 	}
-	spent, p := e.Spent(), e.Phases
-	if spent == nil {
-		return fmt.Sprintf("It took %s; where that went is not on record.", briefly(time.Duration(e.Duration)))
+	var inside time.Duration
+	for _, below := range c.Calls {
+		inside += time.Duration(below.last().Duration)
 	}
-	phase := e.Longest()
+	return reason(&e.Record, inside)
+}
+
+// reason is that of a call that ended, in which others took some time.
+func reason(r *audit.Record, inside time.Duration) string {
+	spent, p := r.Spent(), r.Phases
+	if spent == nil {
+		return fmt.Sprintf("It took %s; where that went is not on record.", briefly(time.Duration(r.Duration)))
+	}
+	phase := r.Longest()
 	took := briefly(time.Duration(spent[max(0, slices.Index(audit.Phases, phase))]))
-	plugin := ""
-	if e.Plugin != "" {
-		plugin = " of the plugin " + sanitize.Line(e.Plugin, 0)
+	of := ""
+	if r.Plugin != "" {
+		of = " of the plugin " + sanitize.Line(r.Plugin, 0)
 	}
 	switch phase {
 	case "asked":
-		switch e.Decision {
-		case audit.Approved:
-			return fmt.Sprintf("A person or program took %s to say yes.", took)
-		case audit.Denied:
-			return fmt.Sprintf("A person or program took %s to say no.", took)
+		answer := map[string]string{audit.Approved: "yes", audit.Denied: "no"}[r.Decision]
+		if answer == "" {
+			return fmt.Sprintf("It took %s until questions about it, or its own, were answered.", took)
 		}
-		return fmt.Sprintf("It took %s until questions about it, or its own, were answered.", took)
+		return fmt.Sprintf("A person or program took %s to say %s.", took, answer)
 	case "retried":
-		return fmt.Sprintf("It was tried %s, and earlier attempts with the pauses between took %s.", times(e.Attempts), took)
+		return fmt.Sprintf("It was tried %d times: earlier attempts and the pauses between took %s.", r.Attempts, took)
 	case "started":
-		return fmt.Sprintf("Its plugin was started: %s, of which its own start and description took %s.", took, briefly(time.Duration(p.Handshake)))
+		return fmt.Sprintf("Its plugin was started, which took %s, %s of that until it had described itself.", took, briefly(time.Duration(p.Handshake)))
 	case "queued":
-		others := max(0, p.Ahead-p.Own)
-		behind := ", behind " + calls(others) + " of others"
+		others, behind := max(0, p.Ahead-p.Own), ""
 		switch {
 		case p.Ahead == 0:
-			behind = ""
-		case p.Own*2 > p.Ahead && others > 0:
-			behind = ", behind " + calls(p.Own) + " of its own caller and " + calls(others) + " of others"
-		case p.Own*2 > p.Ahead:
+		case p.Own*2 <= p.Ahead:
+			behind = ", behind " + calls(others) + " of others"
+		case others == 0:
 			behind = ", behind " + calls(p.Own) + " of its own caller"
+		default:
+			behind = ", behind " + calls(p.Own) + " of its own caller and " + calls(others) + " of others"
 		}
-		return fmt.Sprintf("It waited %s for its turn%s (limits.running%s).", took, behind, plugin)
+		return fmt.Sprintf("It waited %s for its turn%s (limits.running%s).", took, behind, of)
 	case "sent":
 		return fmt.Sprintf("Writing its arguments to the plugin took %s (%s).", took, output.Size(int64(p.BytesIn)))
 	case "ran":
-		var inside time.Duration
-		for _, below := range c.Calls {
-			inside += time.Duration(below.last().Duration)
-		}
-		if inside > 0 {
-			return fmt.Sprintf("The tool itself worked %s; calls that it made took %s of that.", took, briefly(inside))
+		switch {
+		case p.There != nil:
+			there := audit.Record{Event: audit.End, Duration: p.Ran, Phases: p.There, Attempts: r.Attempts, Decision: audit.Allowed}
+			return fmt.Sprintf("The host %s took %s. There: %s", sanitize.Line(p.On, 0), took, reason(&there, 0))
+		case inside > 0:
+			return fmt.Sprintf("The tool itself worked %s; the calls that it made took %s.", took, briefly(inside))
 		}
 		return fmt.Sprintf("The tool itself worked %s.", took)
 	case "checked":
@@ -283,13 +290,6 @@ func calls(n int) string {
 		return "1 call"
 	}
 	return fmt.Sprintf("%d calls", n)
-}
-
-func times(n int) string {
-	if n == 1 {
-		return "once"
-	}
-	return fmt.Sprintf("%d times", n)
 }
 
 // axis is the time that bars are drawn on.
@@ -421,18 +421,23 @@ func callFields(e *audit.Entry, all []audit.Entry) []output.Field {
 
 // phases draws where the time of a call went.
 func (c *auditShow) phases(e *audit.Entry, whole axis) {
-	spent := e.Spent()
-	if spent == nil {
-		return
-	}
 	table := output.Table{{"PHASE", "TIME", "SHARE", ""}}
-	at := began(e)
-	for i, took := range spent {
+	addPhases(&table, &e.Record, began(e), whole, "")
+	if len(table) > 1 {
+		c.s.Out.Printf("\n")
+		c.s.Out.Table(table)
+	}
+}
+
+// addPhases adds those of a call that began at a time, and below them those on the host that ran it.
+func addPhases(table *output.Table, r *audit.Record, at time.Time, whole axis, indent string) {
+	for i, took := range r.Spent() {
 		d := time.Duration(took)
-		table.Add(audit.Phases[i], briefly(d), fmt.Sprintf("%.1f%%", 100*float64(d)/float64(max(1, e.Duration))), whole.bar(at, d))
+		table.Add(indent+audit.Phases[i], briefly(d), fmt.Sprintf("%.1f%%", 100*float64(d)/float64(max(1, r.Duration))), whole.bar(at, d))
+		if p := r.Phases; audit.Phases[i] == "ran" && p.There != nil {
+			table.Add(indent + "  on " + sanitize.Line(p.On, 60))
+			addPhases(table, &audit.Record{Event: audit.End, Duration: p.Ran, Phases: p.There}, at, whole, indent+"  ")
+		}
 		at = at.Add(d)
 	}
-	table.Add("all", briefly(time.Duration(e.Duration)))
-	c.s.Out.Printf("\n")
-	c.s.Out.Table(table)
 }
