@@ -142,7 +142,7 @@ type callSearch struct {
 	seen map[string]bool
 }
 
-// lines returns the newest lines that pass the filter. What is not a record is none.
+// lines returns the newest lines that pass the filter. Lines that are not records are left out.
 func (s *callSearch) lines(ctx context.Context, f audit.Filter, places []audit.Range) (all []audit.Entry, err error) {
 	for e, err := range s.r.Search(ctx, f, places...) {
 		var invalid *audit.Break

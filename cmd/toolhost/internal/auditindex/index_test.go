@@ -157,7 +157,7 @@ func (w *world) same(x *Index) {
 	}
 }
 
-// records are those of a call, or all, without what is no record.
+// records are those of a call, or all, without lines that are not records.
 func records(seq func(func(audit.Entry, error) bool), call string) string {
 	return found(func(yield func(audit.Entry, error) bool) {
 		for e, err := range seq {
