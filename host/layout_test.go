@@ -71,7 +71,7 @@ var floors = map[string][][]string{
 	"cmd/toolhost": {
 		{
 			"internal/collect", "internal/exit", "internal/paths", "internal/crowd", "internal/approval", "internal/token", "internal/mcpstdio",
-			"internal/activity", "internal/view", "internal/pack", "internal/scaffold", "internal/verify",
+			"internal/activity", "internal/view", "internal/pack", "internal/scaffold", "internal/verify", "internal/auditindex",
 		},
 		{"internal/output", "internal/toggle", "internal/control"},
 		{"internal/arguments", "internal/terminal", "internal/metrics", "internal/config"},

@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/auditindex"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
@@ -111,7 +113,7 @@ func unreadable(err error) error {
 
 // print prints entries as they arrive, and returns how many lines it read. It warns of a line
 // that is not valid, and goes on.
-func (l *auditFile) print(entries iter.Seq2[audit.Entry, error]) (n int, err error) {
+func (l *auditFile) print(entries iter.Seq2[audit.Entry, error], format auditFormat) (n int, err error) {
 	out := l.s.Out
 	for e, err := range entries {
 		var invalid *audit.Break
@@ -120,13 +122,18 @@ func (l *auditFile) print(entries iter.Seq2[audit.Entry, error]) (n int, err err
 			l.s.Warn(&tool.Error{Message: invalid.Error(), Hint: "toolhost audit verify checks the whole log"})
 		case err != nil:
 			return n, unreadable(err)
-		case l.s.Flags.JSON:
+		case format == asJSON:
 			out.Line(e.Raw)
+		case format == asCSV:
+			if n == 0 {
+				writeCSV(out, auditColumns())
+			}
+			writeCSV(out, auditValues(&e.Record))
 		default:
 			if n == 0 {
-				out.Printf(auditFormat, "TIME", "EVENT", "WHAT", "CALLER", "SESSION", "RESULT", "DURATION")
+				out.Printf(auditRow, "TIME", "EVENT", "WHAT", "CALLER", "SESSION", "RESULT", "DURATION", "CALL")
 			}
-			out.Printf(auditFormat, auditCells(e.Record)...)
+			out.Printf(auditRow, auditCells(e.Record)...)
 		}
 		n++
 		if out.Err() != nil { // the reader is gone; the error is reported at the end
@@ -136,8 +143,47 @@ func (l *auditFile) print(entries iter.Seq2[audit.Entry, error]) (n int, err err
 	return n, nil
 }
 
-// auditFormat has fixed widths, because lines are printed as they are read.
-const auditFormat = "%-23s  %-8s  %-24s  %-8s  %-8s  %-18s  %s\n"
+// index opens the log with what is remembered of it; not indexed: nothing is, so that all of it is read. Close is
+// never nil.
+func (l *auditFile) index(ctx context.Context, path string, indexed bool) (r *audit.Reader, x *auditindex.Index, closeAll func(), err error) {
+	closeAll = func() {}
+	if r, err = audit.OpenReader(ctx, path); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, closeAll, err
+	}
+	if err != nil {
+		return nil, nil, closeAll, unreadable(err)
+	}
+	began, shown := time.Now(), time.Now()
+	progress := func(what string, done, total int64) {
+		if time.Since(began) > time.Second/2 && time.Since(shown) > time.Second/10 {
+			shown = time.Now()
+			l.s.Err.Status(fmt.Sprintf("%s: %d%%", what, 100*done/max(1, total)))
+		}
+	}
+	o := auditindex.Options{
+		Least: auditindex.Least, Tail: auditindex.Tail,
+		Progress: func(done, total int64) { progress("indexing the audit log", done, total) },
+		Warn:     func(text string) { l.s.Warn(&tool.Error{Message: text}) },
+	}
+	if indexed {
+		o.Dir = l.s.Settings().CacheDir()
+	}
+	if x, err = auditindex.Open(ctx, path, r, o); err != nil {
+		r.Close()
+		return nil, nil, closeAll, unreadable(err)
+	}
+	before := []int64{0} // what comes before each part
+	for i, p := range r.Parts() {
+		before = append(before, before[i]+p.Size)
+	}
+	r.Progress = func(in audit.Range, at int64) {
+		progress("reading the audit log", before[in.Part]+at, before[len(before)-1])
+	}
+	return r, x, func() { l.s.Err.Status(""); x.Close(); r.Close() }, nil
+}
+
+// auditRow has fixed widths, because lines are printed as they are read.
+const auditRow = "%-23s  %-8s  %-24s  %-8s  %-8s  %-18s  %-10s  %s\n"
 
 // modifiedMark follows the result of a call whose arguments an approver has changed.
 const modifiedMark = ", modified"
@@ -168,7 +214,7 @@ func auditCells(r audit.Record) []any {
 	}
 	id := []rune(r.Session)
 	cells := []any{r.Time.Local().Format("2006-01-02 15:04:05.000")}
-	for _, text := range []string{r.Event, what, r.Caller, string(id[:min(len(id), sessionWidth)]), result, took} {
+	for _, text := range []string{r.Event, what, r.Caller, string(id[:min(len(id), sessionWidth)]), result, took, r.Call} {
 		cells = append(cells, output.OrDash(sanitize.Line(text, 0)))
 	}
 	return cells

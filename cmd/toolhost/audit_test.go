@@ -63,11 +63,11 @@ func TestAuditTail(t *testing.T) {
 		return auditTime.Add(time.Duration(i) * time.Second).Local().Format("2006-01-02 15:04:05.000")
 	}
 	rows := []string{
-		"TIME                     EVENT     WHAT                      CALLER    SESSION   RESULT              DURATION\n",
-		at(0) + "  end       fs.read                   cli       ABCDEFGH  ok                  1.5 ms\n",
-		at(1) + "  begin     fs.write                  cli       ABCDEFGH  approved, modified  -\n",
-		at(2) + "  end       fs.write                  cli       ABCDEFGH  ok                  1.5 ms\n",
-		at(3) + "  end       fs.read                   -         -         not_found           1.5 ms\n",
+		"TIME                     EVENT     WHAT                      CALLER    SESSION   RESULT              DURATION    CALL\n",
+		at(0) + "  end       fs.read                   cli       ABCDEFGH  ok                  1.5 ms      c0\n",
+		at(1) + "  begin     fs.write                  cli       ABCDEFGH  approved, modified  -           c1\n",
+		at(2) + "  end       fs.write                  cli       ABCDEFGH  ok                  1.5 ms      c2\n",
+		at(3) + "  end       fs.read                   -         -         not_found           1.5 ms      c3\n",
 	}
 	for _, line := range []string{"audit", "audit list", "audit -n 4", "audit --since 1000000h"} {
 		o := w.bare(append(strings.Fields(line), "--file", path)...).exits(0)
@@ -274,7 +274,7 @@ func TestAuditUsage(t *testing.T) {
 		"audit a b":                "takes one text, not 2 words",
 		"audit --since soon":       `--since "soon" is neither a time nor a duration`,
 		"audit --until -1h":        "neither a time nor a duration",
-		"audit --unended --follow": "--unended excludes",
+		"audit --unended --follow": "exclude each other",
 		"audit verify --follow":    "unknown flag",
 	} {
 		w.bare(append(strings.Fields(line), "--file", filepath.Join(dir, "audit.jsonl"))...).exits(2).says(text)

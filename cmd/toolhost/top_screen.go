@@ -19,7 +19,6 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/view"
-	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"

@@ -29,12 +29,18 @@ type Filter struct {
 	Client string
 	// Session is a session's ID, or the beginning of it.
 	Session string
+	// Call is the ID of a call, or the beginning of it. Parent is the ID of the call in which calls were made.
+	Call, Parent string
 	// Code is why a call failed, or [CodeOK]. It leaves begin lines out.
 	Code tool.Code
 	// Events are the events of lines, any of them; none: all.
 	Events []string
 	// Since is the earliest time, and Until the latest; zero: none.
 	Since, Until time.Time
+	// SlowerThan is how long calls took at least. Phase is where they spent most of their time, as [Record.Spent]
+	// has it. Both leave all but end lines out.
+	SlowerThan time.Duration
+	Phase      string
 	// Text is in a text of the record or in its input, in upper or lower case.
 	Text string
 	// Unended chooses the begin lines of calls that have no end line: they are in progress, or
@@ -55,11 +61,15 @@ func (f *Filter) match(e *Entry) bool {
 		f.Via != "" && e.Via != f.Via,
 		!strings.HasPrefix(e.Client, f.Client),
 		!strings.HasPrefix(e.Session, f.Session),
+		!strings.HasPrefix(e.Call, f.Call),
+		f.Parent != "" && e.Parent != f.Parent,
+		time.Duration(e.Duration) < f.SlowerThan,
 		e.Time.Before(f.Since), !f.Until.IsZero() && e.Time.After(f.Until),
 		len(f.Events) > 0 && !slices.Contains(f.Events, e.Event):
 		return false
 	case f.Code == CodeOK && (e.Event != End || e.Code != ""),
-		f.Code != "" && f.Code != CodeOK && (e.Event != End || e.Code != f.Code):
+		f.Code != "" && f.Code != CodeOK && (e.Event != End || e.Code != f.Code),
+		f.Phase != "" && e.Longest() != f.Phase:
 		return false
 	}
 	if f.Text == "" {
@@ -68,7 +78,7 @@ func (f *Filter) match(e *Entry) bool {
 	has := func(s string) bool { return strings.Contains(strings.ToLower(s), strings.ToLower(f.Text)) }
 	return slices.ContainsFunc([]string{
 		e.Action, e.Object, e.Tool, e.Message,
-		string(e.Input), string(e.AskedInput), e.Plugin, e.Caller, e.Account, e.Via, e.Client, e.Session, e.Call, e.Approver, string(e.Code), e.Decision,
+		string(e.Input), string(e.AskedInput), e.Plugin, e.Caller, e.Account, e.Via, e.Client, e.Session, e.Call, e.Parent, e.Trace, e.Approver, string(e.Code), e.Decision,
 	}, has)
 }
 

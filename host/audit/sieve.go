@@ -32,9 +32,12 @@ func newSieve(f *Filter) *sieve {
 	add(`,"via":"`, f.Via, `"`)
 	add(`,"client":"`, f.Client, "")
 	add(`,"session":"`, f.Session, "")
-	if f.Code == CodeOK {
+	add(`,"call":"`, f.Call, "")
+	add(`,"parent":"`, f.Parent, `"`)
+	if f.Code == CodeOK || f.SlowerThan > 0 || f.Phase != "" {
 		s.needles = append(s.needles, []byte(`,"event":"`+End+`"`))
-	} else {
+	}
+	if f.Code != CodeOK {
 		add(`,"code":"`, string(f.Code), `"`)
 	}
 	plain := func(r rune) bool { return r >= ' ' && r < utf8.RuneSelf && r != '"' && r != '\\' }
