@@ -46,6 +46,7 @@ var subcommands = []subcommand{
 	{"jobs", orDaemon, everyDay, true, newJobsCommand},
 	{"approvals", "", everyDay, true, newApprovalsCommand},
 	{"audit", orDaemon, everyDay, true, newAuditCommand},
+	{"console", "", everyDay, false, newConsoleCommand},
 	{"status", "", everyDay, false, newStatusCommand},
 	{"serve", itself, theDaemon, false, newServeCommand},
 	{"reload", "", theDaemon, false, newReloadCommand},

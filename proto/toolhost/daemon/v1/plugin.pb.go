@@ -1509,6 +1509,86 @@ func (*RollbackPluginResponse) Descriptor() ([]byte, []int) {
 	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{18}
 }
 
+type DisablePluginRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DisablePluginRequest) Reset() {
+	*x = DisablePluginRequest{}
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DisablePluginRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DisablePluginRequest) ProtoMessage() {}
+
+func (x *DisablePluginRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DisablePluginRequest.ProtoReflect.Descriptor instead.
+func (*DisablePluginRequest) Descriptor() ([]byte, []int) {
+	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *DisablePluginRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type DisablePluginResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DisablePluginResponse) Reset() {
+	*x = DisablePluginResponse{}
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DisablePluginResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DisablePluginResponse) ProtoMessage() {}
+
+func (x *DisablePluginResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DisablePluginResponse.ProtoReflect.Descriptor instead.
+func (*DisablePluginResponse) Descriptor() ([]byte, []int) {
+	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{20}
+}
+
 type ApplyPluginRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -1518,7 +1598,7 @@ type ApplyPluginRequest struct {
 
 func (x *ApplyPluginRequest) Reset() {
 	*x = ApplyPluginRequest{}
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[19]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1530,7 +1610,7 @@ func (x *ApplyPluginRequest) String() string {
 func (*ApplyPluginRequest) ProtoMessage() {}
 
 func (x *ApplyPluginRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[19]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1543,7 +1623,7 @@ func (x *ApplyPluginRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyPluginRequest.ProtoReflect.Descriptor instead.
 func (*ApplyPluginRequest) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{19}
+	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ApplyPluginRequest) GetName() string {
@@ -1561,7 +1641,7 @@ type ApplyPluginResponse struct {
 
 func (x *ApplyPluginResponse) Reset() {
 	*x = ApplyPluginResponse{}
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[20]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1573,7 +1653,7 @@ func (x *ApplyPluginResponse) String() string {
 func (*ApplyPluginResponse) ProtoMessage() {}
 
 func (x *ApplyPluginResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[20]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1586,7 +1666,7 @@ func (x *ApplyPluginResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyPluginResponse.ProtoReflect.Descriptor instead.
 func (*ApplyPluginResponse) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{20}
+	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{22}
 }
 
 type GetSandboxRequest struct {
@@ -1598,7 +1678,7 @@ type GetSandboxRequest struct {
 
 func (x *GetSandboxRequest) Reset() {
 	*x = GetSandboxRequest{}
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[21]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1610,7 +1690,7 @@ func (x *GetSandboxRequest) String() string {
 func (*GetSandboxRequest) ProtoMessage() {}
 
 func (x *GetSandboxRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[21]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1623,7 +1703,7 @@ func (x *GetSandboxRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSandboxRequest.ProtoReflect.Descriptor instead.
 func (*GetSandboxRequest) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{21}
+	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *GetSandboxRequest) GetName() string {
@@ -1643,7 +1723,7 @@ type GetSandboxResponse struct {
 
 func (x *GetSandboxResponse) Reset() {
 	*x = GetSandboxResponse{}
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[22]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1655,7 +1735,7 @@ func (x *GetSandboxResponse) String() string {
 func (*GetSandboxResponse) ProtoMessage() {}
 
 func (x *GetSandboxResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[22]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1668,7 +1748,7 @@ func (x *GetSandboxResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSandboxResponse.ProtoReflect.Descriptor instead.
 func (*GetSandboxResponse) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{22}
+	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *GetSandboxResponse) GetSandbox() *Sandbox {
@@ -1801,7 +1881,10 @@ const file_toolhost_daemon_v1_plugin_proto_rawDesc = "" +
 	"\x15RestartPluginResponse\"+\n" +
 	"\x15RollbackPluginRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"\x18\n" +
-	"\x16RollbackPluginResponse\"(\n" +
+	"\x16RollbackPluginResponse\"*\n" +
+	"\x14DisablePluginRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\x17\n" +
+	"\x15DisablePluginResponse\"(\n" +
 	"\x12ApplyPluginRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"\x15\n" +
 	"\x13ApplyPluginResponse\"'\n" +
@@ -1822,7 +1905,7 @@ func file_toolhost_daemon_v1_plugin_proto_rawDescGZIP() []byte {
 	return file_toolhost_daemon_v1_plugin_proto_rawDescData
 }
 
-var file_toolhost_daemon_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_toolhost_daemon_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_toolhost_daemon_v1_plugin_proto_goTypes = []any{
 	(*Plugin)(nil),                 // 0: toolhost.daemon.v1.Plugin
 	(*KeptBinary)(nil),             // 1: toolhost.daemon.v1.KeptBinary
@@ -1843,35 +1926,37 @@ var file_toolhost_daemon_v1_plugin_proto_goTypes = []any{
 	(*RestartPluginResponse)(nil),  // 16: toolhost.daemon.v1.RestartPluginResponse
 	(*RollbackPluginRequest)(nil),  // 17: toolhost.daemon.v1.RollbackPluginRequest
 	(*RollbackPluginResponse)(nil), // 18: toolhost.daemon.v1.RollbackPluginResponse
-	(*ApplyPluginRequest)(nil),     // 19: toolhost.daemon.v1.ApplyPluginRequest
-	(*ApplyPluginResponse)(nil),    // 20: toolhost.daemon.v1.ApplyPluginResponse
-	(*GetSandboxRequest)(nil),      // 21: toolhost.daemon.v1.GetSandboxRequest
-	(*GetSandboxResponse)(nil),     // 22: toolhost.daemon.v1.GetSandboxResponse
-	(*v1.Needs)(nil),               // 23: toolhost.plugin.v1.Needs
-	(*timestamppb.Timestamp)(nil),  // 24: google.protobuf.Timestamp
+	(*DisablePluginRequest)(nil),   // 19: toolhost.daemon.v1.DisablePluginRequest
+	(*DisablePluginResponse)(nil),  // 20: toolhost.daemon.v1.DisablePluginResponse
+	(*ApplyPluginRequest)(nil),     // 21: toolhost.daemon.v1.ApplyPluginRequest
+	(*ApplyPluginResponse)(nil),    // 22: toolhost.daemon.v1.ApplyPluginResponse
+	(*GetSandboxRequest)(nil),      // 23: toolhost.daemon.v1.GetSandboxRequest
+	(*GetSandboxResponse)(nil),     // 24: toolhost.daemon.v1.GetSandboxResponse
+	(*v1.Needs)(nil),               // 25: toolhost.plugin.v1.Needs
+	(*timestamppb.Timestamp)(nil),  // 26: google.protobuf.Timestamp
 }
 var file_toolhost_daemon_v1_plugin_proto_depIdxs = []int32{
 	1,  // 0: toolhost.daemon.v1.Plugin.kept:type_name -> toolhost.daemon.v1.KeptBinary
-	23, // 1: toolhost.daemon.v1.Plugin.needs:type_name -> toolhost.plugin.v1.Needs
+	25, // 1: toolhost.daemon.v1.Plugin.needs:type_name -> toolhost.plugin.v1.Needs
 	2,  // 2: toolhost.daemon.v1.Plugin.wants_more:type_name -> toolhost.daemon.v1.WantsMore
 	4,  // 3: toolhost.daemon.v1.Plugin.changed:type_name -> toolhost.daemon.v1.ChangedTool
 	5,  // 4: toolhost.daemon.v1.Plugin.signature:type_name -> toolhost.daemon.v1.Signature
-	24, // 5: toolhost.daemon.v1.Plugin.retry_at:type_name -> google.protobuf.Timestamp
+	26, // 5: toolhost.daemon.v1.Plugin.retry_at:type_name -> google.protobuf.Timestamp
 	6,  // 6: toolhost.daemon.v1.Plugin.lost:type_name -> toolhost.daemon.v1.LostName
 	7,  // 7: toolhost.daemon.v1.Plugin.offers:type_name -> toolhost.daemon.v1.Offers
-	24, // 8: toolhost.daemon.v1.Plugin.since:type_name -> google.protobuf.Timestamp
+	26, // 8: toolhost.daemon.v1.Plugin.since:type_name -> google.protobuf.Timestamp
 	8,  // 9: toolhost.daemon.v1.Plugin.last_fault:type_name -> toolhost.daemon.v1.PluginFault
-	24, // 10: toolhost.daemon.v1.KeptBinary.served:type_name -> google.protobuf.Timestamp
+	26, // 10: toolhost.daemon.v1.KeptBinary.served:type_name -> google.protobuf.Timestamp
 	3,  // 11: toolhost.daemon.v1.WantsMore.changes:type_name -> toolhost.daemon.v1.NeedsChange
-	24, // 12: toolhost.daemon.v1.Offers.since:type_name -> google.protobuf.Timestamp
-	24, // 13: toolhost.daemon.v1.PluginFault.time:type_name -> google.protobuf.Timestamp
+	26, // 12: toolhost.daemon.v1.Offers.since:type_name -> google.protobuf.Timestamp
+	26, // 13: toolhost.daemon.v1.PluginFault.time:type_name -> google.protobuf.Timestamp
 	11, // 14: toolhost.daemon.v1.Sandbox.lines:type_name -> toolhost.daemon.v1.SandboxLine
 	12, // 15: toolhost.daemon.v1.Sandbox.enforces_less:type_name -> toolhost.daemon.v1.Fall
 	13, // 16: toolhost.daemon.v1.Sandbox.denied:type_name -> toolhost.daemon.v1.Denial
 	11, // 17: toolhost.daemon.v1.Fall.was:type_name -> toolhost.daemon.v1.SandboxLine
 	11, // 18: toolhost.daemon.v1.Fall.is:type_name -> toolhost.daemon.v1.SandboxLine
-	24, // 19: toolhost.daemon.v1.Denial.last:type_name -> google.protobuf.Timestamp
-	24, // 20: toolhost.daemon.v1.Line.time:type_name -> google.protobuf.Timestamp
+	26, // 19: toolhost.daemon.v1.Denial.last:type_name -> google.protobuf.Timestamp
+	26, // 20: toolhost.daemon.v1.Line.time:type_name -> google.protobuf.Timestamp
 	10, // 21: toolhost.daemon.v1.GetSandboxResponse.sandbox:type_name -> toolhost.daemon.v1.Sandbox
 	22, // [22:22] is the sub-list for method output_type
 	22, // [22:22] is the sub-list for method input_type
@@ -1891,7 +1976,7 @@ func file_toolhost_daemon_v1_plugin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolhost_daemon_v1_plugin_proto_rawDesc), len(file_toolhost_daemon_v1_plugin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   23,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,49 @@
+package daemon
+
+import (
+	"context"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/paths"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/host/audit"
+	"github.com/toolhost/toolhost/internal/known"
+	"github.com/toolhost/toolhost/internal/pluginrun"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
+)
+
+// DisablePlugin does what toolhost plugins disable does.
+func (d *daemon) DisablePlugin(ctx context.Context, r *daemonv1.DisablePluginRequest) (*daemonv1.DisablePluginResponse, error) {
+	err := d.disable(ctx, r.GetName())
+	return &daemonv1.DisablePluginResponse{}, control.Record(ctx, d, audit.Record{Action: "plugins disable", Object: r.GetName()}, err)
+}
+
+func (d *daemon) disable(ctx context.Context, name string) error {
+	unknown := tool.Errorf(tool.CodeNotFound, "there is no plugin %.64q", name)
+	p, ok := session.Status(d.Host.Plugins(), name)
+	if !ok {
+		return unknown
+	}
+	key := known.At(p.Path, name)
+	if p.Kind == pluginrun.KindMCP {
+		one, ok := d.current.Load().loaded.Servers.Get(name)
+		if !ok {
+			return unknown
+		}
+		file, err := paths.Canonical(one.File)
+		if err != nil {
+			return err
+		}
+		key = known.Plugin{Dir: file, Name: name}
+	}
+	book, err := known.OpenOwn()
+	if err != nil {
+		return err
+	}
+	if err := book.Decide(func(all known.Records) { all.Change(key, func(r *known.Record) { r.Disabled = true }) }); err != nil {
+		return err
+	}
+	_, err = d.ApplyPlugin(ctx, &daemonv1.ApplyPluginRequest{Name: name})
+	return err
+}
