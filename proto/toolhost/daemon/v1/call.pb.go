@@ -799,6 +799,154 @@ func (x *Metadata) GetAttempts() int32 {
 	return 0
 }
 
+// Phases say where the time of a call went; what is left of it is the host's own work.
+type Phases struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// A person or a program took to answer whether it might run, and what its tool asked.
+	AskedNs int64 `protobuf:"varint,1,opt,name=asked_ns,json=askedNs,proto3" json:"asked_ns,omitempty"`
+	// Earlier attempts took, and the pauses between; what follows is of the last one.
+	RetriedNs int64 `protobuf:"varint,2,opt,name=retried_ns,json=retriedNs,proto3" json:"retried_ns,omitempty"`
+	// It waited for the plugin's process to start; of that, the handshake and the description took handshake_ns.
+	StartedNs   int64 `protobuf:"varint,3,opt,name=started_ns,json=startedNs,proto3" json:"started_ns,omitempty"`
+	HandshakeNs int64 `protobuf:"varint,4,opt,name=handshake_ns,json=handshakeNs,proto3" json:"handshake_ns,omitempty"`
+	// It waited for its turn, behind so many calls, of which so many were of its own caller.
+	QueuedNs int64 `protobuf:"varint,5,opt,name=queued_ns,json=queuedNs,proto3" json:"queued_ns,omitempty"`
+	Ahead    int32 `protobuf:"varint,6,opt,name=ahead,proto3" json:"ahead,omitempty"`
+	Own      int32 `protobuf:"varint,7,opt,name=own,proto3" json:"own,omitempty"`
+	// Until its arguments were written to the plugin; from then until the answer was read; and until that was
+	// checked and on record.
+	SentNs    int64 `protobuf:"varint,8,opt,name=sent_ns,json=sentNs,proto3" json:"sent_ns,omitempty"`
+	RanNs     int64 `protobuf:"varint,9,opt,name=ran_ns,json=ranNs,proto3" json:"ran_ns,omitempty"`
+	CheckedNs int64 `protobuf:"varint,10,opt,name=checked_ns,json=checkedNs,proto3" json:"checked_ns,omitempty"`
+	BytesIn   int64 `protobuf:"varint,11,opt,name=bytes_in,json=bytesIn,proto3" json:"bytes_in,omitempty"`
+	BytesOut  int64 `protobuf:"varint,12,opt,name=bytes_out,json=bytesOut,proto3" json:"bytes_out,omitempty"`
+	// A quarter of the bytes.
+	EstimatedTokens int64 `protobuf:"varint,13,opt,name=estimated_tokens,json=estimatedTokens,proto3" json:"estimated_tokens,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *Phases) Reset() {
+	*x = Phases{}
+	mi := &file_toolhost_daemon_v1_call_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Phases) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Phases) ProtoMessage() {}
+
+func (x *Phases) ProtoReflect() protoreflect.Message {
+	mi := &file_toolhost_daemon_v1_call_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Phases.ProtoReflect.Descriptor instead.
+func (*Phases) Descriptor() ([]byte, []int) {
+	return file_toolhost_daemon_v1_call_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Phases) GetAskedNs() int64 {
+	if x != nil {
+		return x.AskedNs
+	}
+	return 0
+}
+
+func (x *Phases) GetRetriedNs() int64 {
+	if x != nil {
+		return x.RetriedNs
+	}
+	return 0
+}
+
+func (x *Phases) GetStartedNs() int64 {
+	if x != nil {
+		return x.StartedNs
+	}
+	return 0
+}
+
+func (x *Phases) GetHandshakeNs() int64 {
+	if x != nil {
+		return x.HandshakeNs
+	}
+	return 0
+}
+
+func (x *Phases) GetQueuedNs() int64 {
+	if x != nil {
+		return x.QueuedNs
+	}
+	return 0
+}
+
+func (x *Phases) GetAhead() int32 {
+	if x != nil {
+		return x.Ahead
+	}
+	return 0
+}
+
+func (x *Phases) GetOwn() int32 {
+	if x != nil {
+		return x.Own
+	}
+	return 0
+}
+
+func (x *Phases) GetSentNs() int64 {
+	if x != nil {
+		return x.SentNs
+	}
+	return 0
+}
+
+func (x *Phases) GetRanNs() int64 {
+	if x != nil {
+		return x.RanNs
+	}
+	return 0
+}
+
+func (x *Phases) GetCheckedNs() int64 {
+	if x != nil {
+		return x.CheckedNs
+	}
+	return 0
+}
+
+func (x *Phases) GetBytesIn() int64 {
+	if x != nil {
+		return x.BytesIn
+	}
+	return 0
+}
+
+func (x *Phases) GetBytesOut() int64 {
+	if x != nil {
+		return x.BytesOut
+	}
+	return 0
+}
+
+func (x *Phases) GetEstimatedTokens() int64 {
+	if x != nil {
+		return x.EstimatedTokens
+	}
+	return 0
+}
+
 type CancelCallRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -808,7 +956,7 @@ type CancelCallRequest struct {
 
 func (x *CancelCallRequest) Reset() {
 	*x = CancelCallRequest{}
-	mi := &file_toolhost_daemon_v1_call_proto_msgTypes[7]
+	mi := &file_toolhost_daemon_v1_call_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -820,7 +968,7 @@ func (x *CancelCallRequest) String() string {
 func (*CancelCallRequest) ProtoMessage() {}
 
 func (x *CancelCallRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_call_proto_msgTypes[7]
+	mi := &file_toolhost_daemon_v1_call_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -833,7 +981,7 @@ func (x *CancelCallRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelCallRequest.ProtoReflect.Descriptor instead.
 func (*CancelCallRequest) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_call_proto_rawDescGZIP(), []int{7}
+	return file_toolhost_daemon_v1_call_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *CancelCallRequest) GetId() string {
@@ -851,7 +999,7 @@ type CancelCallResponse struct {
 
 func (x *CancelCallResponse) Reset() {
 	*x = CancelCallResponse{}
-	mi := &file_toolhost_daemon_v1_call_proto_msgTypes[8]
+	mi := &file_toolhost_daemon_v1_call_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -863,7 +1011,7 @@ func (x *CancelCallResponse) String() string {
 func (*CancelCallResponse) ProtoMessage() {}
 
 func (x *CancelCallResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_call_proto_msgTypes[8]
+	mi := &file_toolhost_daemon_v1_call_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -876,7 +1024,7 @@ func (x *CancelCallResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelCallResponse.ProtoReflect.Descriptor instead.
 func (*CancelCallResponse) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_call_proto_rawDescGZIP(), []int{8}
+	return file_toolhost_daemon_v1_call_proto_rawDescGZIP(), []int{9}
 }
 
 type PreviewCallRequest struct {
@@ -888,7 +1036,7 @@ type PreviewCallRequest struct {
 
 func (x *PreviewCallRequest) Reset() {
 	*x = PreviewCallRequest{}
-	mi := &file_toolhost_daemon_v1_call_proto_msgTypes[9]
+	mi := &file_toolhost_daemon_v1_call_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -900,7 +1048,7 @@ func (x *PreviewCallRequest) String() string {
 func (*PreviewCallRequest) ProtoMessage() {}
 
 func (x *PreviewCallRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_call_proto_msgTypes[9]
+	mi := &file_toolhost_daemon_v1_call_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -913,7 +1061,7 @@ func (x *PreviewCallRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreviewCallRequest.ProtoReflect.Descriptor instead.
 func (*PreviewCallRequest) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_call_proto_rawDescGZIP(), []int{9}
+	return file_toolhost_daemon_v1_call_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *PreviewCallRequest) GetId() string {
@@ -932,7 +1080,7 @@ type PreviewCallResponse struct {
 
 func (x *PreviewCallResponse) Reset() {
 	*x = PreviewCallResponse{}
-	mi := &file_toolhost_daemon_v1_call_proto_msgTypes[10]
+	mi := &file_toolhost_daemon_v1_call_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -944,7 +1092,7 @@ func (x *PreviewCallResponse) String() string {
 func (*PreviewCallResponse) ProtoMessage() {}
 
 func (x *PreviewCallResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_call_proto_msgTypes[10]
+	mi := &file_toolhost_daemon_v1_call_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -957,7 +1105,7 @@ func (x *PreviewCallResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreviewCallResponse.ProtoReflect.Descriptor instead.
 func (*PreviewCallResponse) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_call_proto_rawDescGZIP(), []int{10}
+	return file_toolhost_daemon_v1_call_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *PreviewCallResponse) GetResult() *v1.Result {
@@ -982,7 +1130,7 @@ type Decision struct {
 
 func (x *Decision) Reset() {
 	*x = Decision{}
-	mi := &file_toolhost_daemon_v1_call_proto_msgTypes[11]
+	mi := &file_toolhost_daemon_v1_call_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -994,7 +1142,7 @@ func (x *Decision) String() string {
 func (*Decision) ProtoMessage() {}
 
 func (x *Decision) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_call_proto_msgTypes[11]
+	mi := &file_toolhost_daemon_v1_call_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1007,7 +1155,7 @@ func (x *Decision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decision.ProtoReflect.Descriptor instead.
 func (*Decision) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_call_proto_rawDescGZIP(), []int{11}
+	return file_toolhost_daemon_v1_call_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Decision) GetVerdict() string {
@@ -1041,7 +1189,7 @@ type DecideCallRequest struct {
 
 func (x *DecideCallRequest) Reset() {
 	*x = DecideCallRequest{}
-	mi := &file_toolhost_daemon_v1_call_proto_msgTypes[12]
+	mi := &file_toolhost_daemon_v1_call_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1053,7 +1201,7 @@ func (x *DecideCallRequest) String() string {
 func (*DecideCallRequest) ProtoMessage() {}
 
 func (x *DecideCallRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_call_proto_msgTypes[12]
+	mi := &file_toolhost_daemon_v1_call_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1066,7 +1214,7 @@ func (x *DecideCallRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecideCallRequest.ProtoReflect.Descriptor instead.
 func (*DecideCallRequest) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_call_proto_rawDescGZIP(), []int{12}
+	return file_toolhost_daemon_v1_call_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DecideCallRequest) GetId() string {
@@ -1091,7 +1239,7 @@ type DecideCallResponse struct {
 
 func (x *DecideCallResponse) Reset() {
 	*x = DecideCallResponse{}
-	mi := &file_toolhost_daemon_v1_call_proto_msgTypes[13]
+	mi := &file_toolhost_daemon_v1_call_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1103,7 +1251,7 @@ func (x *DecideCallResponse) String() string {
 func (*DecideCallResponse) ProtoMessage() {}
 
 func (x *DecideCallResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_call_proto_msgTypes[13]
+	mi := &file_toolhost_daemon_v1_call_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1116,7 +1264,7 @@ func (x *DecideCallResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecideCallResponse.ProtoReflect.Descriptor instead.
 func (*DecideCallResponse) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_call_proto_rawDescGZIP(), []int{13}
+	return file_toolhost_daemon_v1_call_proto_rawDescGZIP(), []int{14}
 }
 
 type AnswerCallRequest struct {
@@ -1129,7 +1277,7 @@ type AnswerCallRequest struct {
 
 func (x *AnswerCallRequest) Reset() {
 	*x = AnswerCallRequest{}
-	mi := &file_toolhost_daemon_v1_call_proto_msgTypes[14]
+	mi := &file_toolhost_daemon_v1_call_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1141,7 +1289,7 @@ func (x *AnswerCallRequest) String() string {
 func (*AnswerCallRequest) ProtoMessage() {}
 
 func (x *AnswerCallRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_call_proto_msgTypes[14]
+	mi := &file_toolhost_daemon_v1_call_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1154,7 +1302,7 @@ func (x *AnswerCallRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerCallRequest.ProtoReflect.Descriptor instead.
 func (*AnswerCallRequest) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_call_proto_rawDescGZIP(), []int{14}
+	return file_toolhost_daemon_v1_call_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *AnswerCallRequest) GetId() string {
@@ -1179,7 +1327,7 @@ type AnswerCallResponse struct {
 
 func (x *AnswerCallResponse) Reset() {
 	*x = AnswerCallResponse{}
-	mi := &file_toolhost_daemon_v1_call_proto_msgTypes[15]
+	mi := &file_toolhost_daemon_v1_call_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1191,7 +1339,7 @@ func (x *AnswerCallResponse) String() string {
 func (*AnswerCallResponse) ProtoMessage() {}
 
 func (x *AnswerCallResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_call_proto_msgTypes[15]
+	mi := &file_toolhost_daemon_v1_call_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1204,7 +1352,7 @@ func (x *AnswerCallResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerCallResponse.ProtoReflect.Descriptor instead.
 func (*AnswerCallResponse) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_call_proto_rawDescGZIP(), []int{15}
+	return file_toolhost_daemon_v1_call_proto_rawDescGZIP(), []int{16}
 }
 
 var File_toolhost_daemon_v1_call_proto protoreflect.FileDescriptor
@@ -1274,7 +1422,25 @@ const file_toolhost_daemon_v1_call_proto_rawDesc = "" +
 	"\fsafety_level\x18\x03 \x01(\tR\vsafetyLevel\x12\x1a\n" +
 	"\bapproved\x18\x04 \x01(\bR\bapproved\x12\x16\n" +
 	"\x06plugin\x18\x05 \x01(\tR\x06plugin\x12\x1a\n" +
-	"\battempts\x18\x06 \x01(\x05R\battempts\"#\n" +
+	"\battempts\x18\x06 \x01(\x05R\battempts\"\xfb\x02\n" +
+	"\x06Phases\x12\x19\n" +
+	"\basked_ns\x18\x01 \x01(\x03R\aaskedNs\x12\x1d\n" +
+	"\n" +
+	"retried_ns\x18\x02 \x01(\x03R\tretriedNs\x12\x1d\n" +
+	"\n" +
+	"started_ns\x18\x03 \x01(\x03R\tstartedNs\x12!\n" +
+	"\fhandshake_ns\x18\x04 \x01(\x03R\vhandshakeNs\x12\x1b\n" +
+	"\tqueued_ns\x18\x05 \x01(\x03R\bqueuedNs\x12\x14\n" +
+	"\x05ahead\x18\x06 \x01(\x05R\x05ahead\x12\x10\n" +
+	"\x03own\x18\a \x01(\x05R\x03own\x12\x17\n" +
+	"\asent_ns\x18\b \x01(\x03R\x06sentNs\x12\x15\n" +
+	"\x06ran_ns\x18\t \x01(\x03R\x05ranNs\x12\x1d\n" +
+	"\n" +
+	"checked_ns\x18\n" +
+	" \x01(\x03R\tcheckedNs\x12\x19\n" +
+	"\bbytes_in\x18\v \x01(\x03R\abytesIn\x12\x1b\n" +
+	"\tbytes_out\x18\f \x01(\x03R\bbytesOut\x12)\n" +
+	"\x10estimated_tokens\x18\r \x01(\x03R\x0festimatedTokens\"#\n" +
 	"\x11CancelCallRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"\x14\n" +
 	"\x12CancelCallResponse\"$\n" +
@@ -1307,7 +1473,7 @@ func file_toolhost_daemon_v1_call_proto_rawDescGZIP() []byte {
 	return file_toolhost_daemon_v1_call_proto_rawDescData
 }
 
-var file_toolhost_daemon_v1_call_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_toolhost_daemon_v1_call_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_toolhost_daemon_v1_call_proto_goTypes = []any{
 	(*CallRequest)(nil),         // 0: toolhost.daemon.v1.CallRequest
 	(*CallResponse)(nil),        // 1: toolhost.daemon.v1.CallResponse
@@ -1316,38 +1482,39 @@ var file_toolhost_daemon_v1_call_proto_goTypes = []any{
 	(*CallDelta)(nil),           // 4: toolhost.daemon.v1.CallDelta
 	(*CallEnd)(nil),             // 5: toolhost.daemon.v1.CallEnd
 	(*Metadata)(nil),            // 6: toolhost.daemon.v1.Metadata
-	(*CancelCallRequest)(nil),   // 7: toolhost.daemon.v1.CancelCallRequest
-	(*CancelCallResponse)(nil),  // 8: toolhost.daemon.v1.CancelCallResponse
-	(*PreviewCallRequest)(nil),  // 9: toolhost.daemon.v1.PreviewCallRequest
-	(*PreviewCallResponse)(nil), // 10: toolhost.daemon.v1.PreviewCallResponse
-	(*Decision)(nil),            // 11: toolhost.daemon.v1.Decision
-	(*DecideCallRequest)(nil),   // 12: toolhost.daemon.v1.DecideCallRequest
-	(*DecideCallResponse)(nil),  // 13: toolhost.daemon.v1.DecideCallResponse
-	(*AnswerCallRequest)(nil),   // 14: toolhost.daemon.v1.AnswerCallRequest
-	(*AnswerCallResponse)(nil),  // 15: toolhost.daemon.v1.AnswerCallResponse
-	(*v1.Progress)(nil),         // 16: toolhost.plugin.v1.Progress
-	(*v1.ExecuteRequest)(nil),   // 17: toolhost.plugin.v1.ExecuteRequest
-	(*Definition)(nil),          // 18: toolhost.daemon.v1.Definition
-	(*v1.Question)(nil),         // 19: toolhost.plugin.v1.Question
-	(*v1.Result)(nil),           // 20: toolhost.plugin.v1.Result
-	(*Fault)(nil),               // 21: toolhost.daemon.v1.Fault
-	(*v1.Answer)(nil),           // 22: toolhost.plugin.v1.Answer
+	(*Phases)(nil),              // 7: toolhost.daemon.v1.Phases
+	(*CancelCallRequest)(nil),   // 8: toolhost.daemon.v1.CancelCallRequest
+	(*CancelCallResponse)(nil),  // 9: toolhost.daemon.v1.CancelCallResponse
+	(*PreviewCallRequest)(nil),  // 10: toolhost.daemon.v1.PreviewCallRequest
+	(*PreviewCallResponse)(nil), // 11: toolhost.daemon.v1.PreviewCallResponse
+	(*Decision)(nil),            // 12: toolhost.daemon.v1.Decision
+	(*DecideCallRequest)(nil),   // 13: toolhost.daemon.v1.DecideCallRequest
+	(*DecideCallResponse)(nil),  // 14: toolhost.daemon.v1.DecideCallResponse
+	(*AnswerCallRequest)(nil),   // 15: toolhost.daemon.v1.AnswerCallRequest
+	(*AnswerCallResponse)(nil),  // 16: toolhost.daemon.v1.AnswerCallResponse
+	(*v1.Progress)(nil),         // 17: toolhost.plugin.v1.Progress
+	(*v1.ExecuteRequest)(nil),   // 18: toolhost.plugin.v1.ExecuteRequest
+	(*Definition)(nil),          // 19: toolhost.daemon.v1.Definition
+	(*v1.Question)(nil),         // 20: toolhost.plugin.v1.Question
+	(*v1.Result)(nil),           // 21: toolhost.plugin.v1.Result
+	(*Fault)(nil),               // 22: toolhost.daemon.v1.Fault
+	(*v1.Answer)(nil),           // 23: toolhost.plugin.v1.Answer
 }
 var file_toolhost_daemon_v1_call_proto_depIdxs = []int32{
 	2,  // 0: toolhost.daemon.v1.CallResponse.approval:type_name -> toolhost.daemon.v1.ApprovalRequest
 	3,  // 1: toolhost.daemon.v1.CallResponse.question:type_name -> toolhost.daemon.v1.ToolQuestion
 	4,  // 2: toolhost.daemon.v1.CallResponse.delta:type_name -> toolhost.daemon.v1.CallDelta
 	5,  // 3: toolhost.daemon.v1.CallResponse.ended:type_name -> toolhost.daemon.v1.CallEnd
-	16, // 4: toolhost.daemon.v1.CallResponse.progress:type_name -> toolhost.plugin.v1.Progress
-	17, // 5: toolhost.daemon.v1.ApprovalRequest.call:type_name -> toolhost.plugin.v1.ExecuteRequest
-	18, // 6: toolhost.daemon.v1.ApprovalRequest.definition:type_name -> toolhost.daemon.v1.Definition
-	19, // 7: toolhost.daemon.v1.ToolQuestion.question:type_name -> toolhost.plugin.v1.Question
+	17, // 4: toolhost.daemon.v1.CallResponse.progress:type_name -> toolhost.plugin.v1.Progress
+	18, // 5: toolhost.daemon.v1.ApprovalRequest.call:type_name -> toolhost.plugin.v1.ExecuteRequest
+	19, // 6: toolhost.daemon.v1.ApprovalRequest.definition:type_name -> toolhost.daemon.v1.Definition
+	20, // 7: toolhost.daemon.v1.ToolQuestion.question:type_name -> toolhost.plugin.v1.Question
 	6,  // 8: toolhost.daemon.v1.CallEnd.metadata:type_name -> toolhost.daemon.v1.Metadata
-	20, // 9: toolhost.daemon.v1.CallEnd.result:type_name -> toolhost.plugin.v1.Result
-	21, // 10: toolhost.daemon.v1.CallEnd.fault:type_name -> toolhost.daemon.v1.Fault
-	20, // 11: toolhost.daemon.v1.PreviewCallResponse.result:type_name -> toolhost.plugin.v1.Result
-	11, // 12: toolhost.daemon.v1.DecideCallRequest.decision:type_name -> toolhost.daemon.v1.Decision
-	22, // 13: toolhost.daemon.v1.AnswerCallRequest.answer:type_name -> toolhost.plugin.v1.Answer
+	21, // 9: toolhost.daemon.v1.CallEnd.result:type_name -> toolhost.plugin.v1.Result
+	22, // 10: toolhost.daemon.v1.CallEnd.fault:type_name -> toolhost.daemon.v1.Fault
+	21, // 11: toolhost.daemon.v1.PreviewCallResponse.result:type_name -> toolhost.plugin.v1.Result
+	12, // 12: toolhost.daemon.v1.DecideCallRequest.decision:type_name -> toolhost.daemon.v1.Decision
+	23, // 13: toolhost.daemon.v1.AnswerCallRequest.answer:type_name -> toolhost.plugin.v1.Answer
 	14, // [14:14] is the sub-list for method output_type
 	14, // [14:14] is the sub-list for method input_type
 	14, // [14:14] is the sub-list for extension type_name
@@ -1381,7 +1548,7 @@ func file_toolhost_daemon_v1_call_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolhost_daemon_v1_call_proto_rawDesc), len(file_toolhost_daemon_v1_call_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   16,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -23,10 +23,12 @@ const (
 
 type WatchRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The plugin whose output is wanted.
+	// The plugin whose output is wanted. Empty: none.
 	Plugin string `protobuf:"bytes,1,opt,name=plugin,proto3" json:"plugin,omitempty"`
 	// Whether to go on as lines come.
-	Follow        bool `protobuf:"varint,2,opt,name=follow,proto3" json:"follow,omitempty"`
+	Follow bool `protobuf:"varint,2,opt,name=follow,proto3" json:"follow,omitempty"`
+	// How often an Activity is wanted, in milliseconds, at least 250; 0: none.
+	ActivityMs    int32 `protobuf:"varint,5,opt,name=activity_ms,json=activityMs,proto3" json:"activity_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -75,12 +77,20 @@ func (x *WatchRequest) GetFollow() bool {
 	return false
 }
 
+func (x *WatchRequest) GetActivityMs() int32 {
+	if x != nil {
+		return x.ActivityMs
+	}
+	return 0
+}
+
 // WatchResponse is something that happened.
 type WatchResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Event:
 	//
 	//	*WatchResponse_Line
+	//	*WatchResponse_Activity
 	Event         isWatchResponse_Event `protobuf_oneof:"event"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -132,6 +142,15 @@ func (x *WatchResponse) GetLine() *Line {
 	return nil
 }
 
+func (x *WatchResponse) GetActivity() *Activity {
+	if x != nil {
+		if x, ok := x.Event.(*WatchResponse_Activity); ok {
+			return x.Activity
+		}
+	}
+	return nil
+}
+
 type isWatchResponse_Event interface {
 	isWatchResponse_Event()
 }
@@ -140,18 +159,27 @@ type WatchResponse_Line struct {
 	Line *Line `protobuf:"bytes,1,opt,name=line,proto3,oneof"`
 }
 
+type WatchResponse_Activity struct {
+	Activity *Activity `protobuf:"bytes,3,opt,name=activity,proto3,oneof"`
+}
+
 func (*WatchResponse_Line) isWatchResponse_Event() {}
+
+func (*WatchResponse_Activity) isWatchResponse_Event() {}
 
 var File_toolhost_daemon_v1_event_proto protoreflect.FileDescriptor
 
 const file_toolhost_daemon_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x1etoolhost/daemon/v1/event.proto\x12\x12toolhost.daemon.v1\x1a\x1ftoolhost/daemon/v1/plugin.proto\">\n" +
+	"\x1etoolhost/daemon/v1/event.proto\x12\x12toolhost.daemon.v1\x1a!toolhost/daemon/v1/activity.proto\x1a\x1ftoolhost/daemon/v1/plugin.proto\"_\n" +
 	"\fWatchRequest\x12\x16\n" +
 	"\x06plugin\x18\x01 \x01(\tR\x06plugin\x12\x16\n" +
-	"\x06follow\x18\x02 \x01(\bR\x06follow\"H\n" +
+	"\x06follow\x18\x02 \x01(\bR\x06follow\x12\x1f\n" +
+	"\vactivity_ms\x18\x05 \x01(\x05R\n" +
+	"activityMs\"\x84\x01\n" +
 	"\rWatchResponse\x12.\n" +
-	"\x04line\x18\x01 \x01(\v2\x18.toolhost.daemon.v1.LineH\x00R\x04lineB\a\n" +
+	"\x04line\x18\x01 \x01(\v2\x18.toolhost.daemon.v1.LineH\x00R\x04line\x12:\n" +
+	"\bactivity\x18\x03 \x01(\v2\x1c.toolhost.daemon.v1.ActivityH\x00R\bactivityB\a\n" +
 	"\x05eventB@Z>github.com/toolhost/toolhost/proto/toolhost/daemon/v1;daemonv1b\x06proto3"
 
 var (
@@ -171,14 +199,16 @@ var file_toolhost_daemon_v1_event_proto_goTypes = []any{
 	(*WatchRequest)(nil),  // 0: toolhost.daemon.v1.WatchRequest
 	(*WatchResponse)(nil), // 1: toolhost.daemon.v1.WatchResponse
 	(*Line)(nil),          // 2: toolhost.daemon.v1.Line
+	(*Activity)(nil),      // 3: toolhost.daemon.v1.Activity
 }
 var file_toolhost_daemon_v1_event_proto_depIdxs = []int32{
 	2, // 0: toolhost.daemon.v1.WatchResponse.line:type_name -> toolhost.daemon.v1.Line
-	1, // [1:1] is the sub-list for method output_type
-	1, // [1:1] is the sub-list for method input_type
-	1, // [1:1] is the sub-list for extension type_name
-	1, // [1:1] is the sub-list for extension extendee
-	0, // [0:1] is the sub-list for field type_name
+	3, // 1: toolhost.daemon.v1.WatchResponse.activity:type_name -> toolhost.daemon.v1.Activity
+	2, // [2:2] is the sub-list for method output_type
+	2, // [2:2] is the sub-list for method input_type
+	2, // [2:2] is the sub-list for extension type_name
+	2, // [2:2] is the sub-list for extension extendee
+	0, // [0:2] is the sub-list for field type_name
 }
 
 func init() { file_toolhost_daemon_v1_event_proto_init() }
@@ -186,9 +216,11 @@ func file_toolhost_daemon_v1_event_proto_init() {
 	if File_toolhost_daemon_v1_event_proto != nil {
 		return
 	}
+	file_toolhost_daemon_v1_activity_proto_init()
 	file_toolhost_daemon_v1_plugin_proto_init()
 	file_toolhost_daemon_v1_event_proto_msgTypes[1].OneofWrappers = []any{
 		(*WatchResponse_Line)(nil),
+		(*WatchResponse_Activity)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
