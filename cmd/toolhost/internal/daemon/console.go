@@ -2,6 +2,8 @@ package daemon
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/paths"
@@ -47,3 +49,30 @@ func (d *daemon) disable(ctx context.Context, name string) error {
 	_, err = d.ApplyPlugin(ctx, &daemonv1.ApplyPluginRequest{Name: name})
 	return err
 }
+
+// GetCall finds the call in the log, from its end on.
+func (d *daemon) GetCall(ctx context.Context, r *daemonv1.GetCallRequest) (*daemonv1.GetCallResponse, error) {
+	out := &daemonv1.GetCallResponse{}
+	if d.Audit == "" {
+		return nil, tool.Errorf(tool.CodeUnsupported, "this daemon records no calls").Try("set audit.file in its configuration")
+	}
+	if r.GetId() == "" {
+		return out, nil
+	}
+	var broken *audit.Break // a line that is not one is no line of this call
+	for e, err := range audit.Search(ctx, d.Audit, audit.Filter{Text: r.GetId(), Limit: maxRecords}) {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return out, nil
+		case errors.As(err, &broken):
+		case err != nil:
+			return nil, err
+		case e.Call == r.GetId():
+			out.Records = append(out.Records, string(e.Raw))
+		}
+	}
+	return out, nil
+}
+
+// maxRecords bounds the lines that say something of one call.
+const maxRecords = 500
