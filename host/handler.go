@@ -38,9 +38,11 @@ func (c *compiler) provider(e *entry) tool.Handler {
 			}
 			t.Attempts++
 			t.Publish() // a middleware may not wait for the end
+			t.Asks()
 		}
 		res, err := run(ctx, call)
 		if t != nil {
+			t.Answered(ctx)
 			res = tool.Streamed(t.Streamed.Take(), res) // of a provider that does not collect it
 		}
 		if err == nil {

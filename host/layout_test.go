@@ -55,9 +55,10 @@ var mayImport = map[string][]string{
 // its own, and none of its own floor.
 var floors = map[string][][]string{
 	"host": {
+		{"policy"},
 		// Vocabulary, and what stands alone.
 		{
-			"audit", "policy", "llmschema", "internal/checked", "internal/listed", "internal/search", "plugin",
+			"audit", "llmschema", "internal/checked", "internal/listed", "internal/search", "plugin",
 			"fleet/internal/link",
 		},
 		{"internal/chain", "internal/manifest"},
@@ -179,7 +180,7 @@ func TestArrowsUp(t *testing.T) {
 		{"pluginsdk", "host", false}, {"host", "cmd/toolhost", false}, {"plugins/fs", "host", false}, {"host", "proto/toolhost/plugin/v1", false},
 		{"internal/test/soak", "host", true}, {"host", "internal/test/soak", false}, {"internal/schema", "host", false},
 		{"elsewhere", "host", false},
-		{"host", "host/plugin", true}, {"host/plugin", "host", false}, {"host/audit", "host/policy", false}, {"host/elsewhere", "fmt", false},
+		{"host", "host/plugin", true}, {"host/plugin", "host", false}, {"host/audit", "host/policy", true}, {"host/policy", "host/audit", false}, {"host/elsewhere", "fmt", false},
 		{"host/mcpserver", "host/policy", true}, {"host/mcpserver", "host/mcpclient", false},
 		{"cmd/toolhost/internal/session", "cmd/toolhost/internal/setup", true}, {"cmd/toolhost/internal/setup", "cmd/toolhost/internal/session", false},
 		{"cmd/toolhost/internal/session", "cmd/toolhost/internal/daemon", false}, {"cmd/toolhost/internal/control", "cmd/toolhost/internal/session", false},

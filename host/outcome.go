@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host/audit"
+	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -49,6 +50,8 @@ type Metadata struct {
 	Plugin string `json:"plugin"`
 	// Attempts counts how often the provider was asked; 0: the call was not sent.
 	Attempts int `json:"attempts"`
+	// Phases say where the time went; nil: it is not known.
+	Phases *policy.Phases `json:"phases,omitempty"`
 }
 
 // Call runs one call and returns its outcome for a model. It does not return a Go error:
@@ -69,9 +72,11 @@ func (s *Session) CallWith(ctx context.Context, call tool.Call, o CallOptions) (
 	defer end()
 	call.IdempotencyKey = cmp.Or(o.IdempotencyKey, call.IdempotencyKey)
 	res, err := s.execute(ctx, trace, call)
+	took := time.Since(trace.Begin)
+	trace.Finish(took, call, res) // if nothing else has
 	out := Outcome{ID: call.ID, Name: call.Name, Metadata: Metadata{
-		ExecutionTimeMS: float64(time.Since(trace.Begin).Microseconds()) / 1000,
-		Approved:        trace.Decision == audit.Approved, Plugin: trace.Plugin, Attempts: trace.Attempts,
+		ExecutionTimeMS: float64(took.Microseconds()) / 1000, Phases: trace.Phases(),
+		Approved: trace.Decision == audit.Approved, Plugin: trace.Plugin, Attempts: trace.Attempts,
 	}}
 	if d := trace.Definition; d != nil {
 		out.Metadata.Tool, out.Metadata.SafetyLevel = d.Name, d.Safety.Effective().String()

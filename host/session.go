@@ -154,7 +154,7 @@ func (s *Session) execute(ctx context.Context, t *chain.Trace, call tool.Call) (
 		return tool.Result{}, tool.Errorf(tool.CodeUnavailable, "the session is closed, so tool %s cannot run", shorten(call.Name)).
 			Of(call.Name, "").At(callstage.Resolve).NeverSent().Fix("make a new session")
 	}
-	call.Session, call.Caller = t.Caller.Session, t.Caller.Name
+	call.Session, call.Caller, t.Call = t.Caller.Session, t.Caller.Name, call.ID
 	if s.asker != nil && callctx.Get[tool.Asker](ctx, callctx.Ask{}) == nil {
 		ctx = tool.WithAsker(ctx, s.asker)
 	}

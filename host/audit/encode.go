@@ -7,8 +7,10 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/redact"
 	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // appendRecord appends a record's keys and values from time on, without the braces.
@@ -30,6 +32,8 @@ func appendRecord(b []byte, r *Record) []byte {
 		b = strconv.AppendInt(append(b, `,"uid":`...), int64(*r.UID), 10)
 	}
 	b = appendField(b, `,"call":"`, r.Call)
+	b = appendField(b, `,"parent":"`, r.Parent)
+	b = appendField(b, `,"trace":"`, r.Trace)
 	b = appendField(b, `,"caller":"`, r.Caller)
 	b = appendField(b, `,"account":"`, r.Account)
 	b = appendField(b, `,"via":"`, r.Via)
@@ -51,6 +55,9 @@ func appendRecord(b []byte, r *Record) []byte {
 	b = append(b, `,"duration":"`...)
 	b = append(b, time.Duration(r.Duration).String()...)
 	b = append(b, '"')
+	if r.Phases != nil {
+		b = appendPhases(b, r.Phases)
+	}
 	b = appendField(b, `,"code":"`, string(r.Code))
 	if r.Message != "" {
 		b = append(b, `,"message":"`...)
@@ -60,6 +67,40 @@ func appendRecord(b []byte, r *Record) []byte {
 		b = strconv.AppendInt(append(b, `,"refusals":`...), int64(r.Refusals), 10)
 	}
 	return b
+}
+
+// appendPhases appends where the time of a call went.
+func appendPhases(b []byte, p *policy.Phases) []byte {
+	b = append(b, `,"phases":`...)
+	start := len(b)
+	took := func(key string, d tool.Duration) {
+		if d != 0 {
+			b = append(append(append(b, key...), time.Duration(d).String()...), '"')
+		}
+	}
+	count := func(key string, n int) {
+		if n != 0 {
+			b = strconv.AppendInt(append(b, key...), int64(n), 10)
+		}
+	}
+	took(`,"asked":"`, p.Asked)
+	took(`,"retried":"`, p.Retried)
+	took(`,"started":"`, p.Started)
+	took(`,"handshake":"`, p.Handshake)
+	took(`,"queued":"`, p.Queued)
+	count(`,"ahead":`, p.Ahead)
+	count(`,"own":`, p.Own)
+	took(`,"sent":"`, p.Sent)
+	took(`,"ran":"`, p.Ran)
+	took(`,"checked":"`, p.Checked)
+	count(`,"bytes_in":`, p.BytesIn)
+	count(`,"bytes_out":`, p.BytesOut)
+	count(`,"estimated_tokens":`, p.EstimatedTokens)
+	if len(b) == start {
+		return append(b, "{}"...)
+	}
+	b[start] = '{' // in place of the first comma
+	return append(b, '}')
 }
 
 // appendField appends a key and its text, unless that is empty.

@@ -12,6 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/redact"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -23,6 +24,11 @@ func full() Record {
 	r := record(0)
 	r.Account, r.Via, r.Client = "lab", "mcp", "codex 1.2"
 	r.Event, r.Definition, r.Approver, r.Decision = Begin, Digest(nil), "operator", Approved
+	r.Parent, r.Trace = "c9", "4bf92f3577b34da6a3ce929d0e0e4736"
+	r.Phases = &policy.Phases{
+		Asked: 1, Retried: 2e3, Started: 3e6, Handshake: 4e6, Queued: 5e9, Ahead: 6, Own: 7, Sent: 8, Ran: 9, Checked: 10,
+		BytesIn: 11, BytesOut: 12, EstimatedTokens: 5,
+	}
 	r.Code, r.Message = tool.CodeToolFailed, "no such file"
 	r.AskedArguments, r.AskedInput = Digest(nil), json.RawMessage(`{"path":"b.txt"}`)
 	return r
@@ -32,10 +38,11 @@ func TestEncode(t *testing.T) {
 	t.Parallel()
 	const empty = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 	const braces = "sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
-	equal(t, "a full record", encoded(full()), `{"time":"2026-10-11T12:00:00Z","event":"begin","call":"c0","caller":"cli","account":"lab","via":"mcp","client":"codex 1.2","session":"session-1","tool":"fs.read","plugin":"fs",`+
+	equal(t, "a full record", encoded(full()), `{"time":"2026-10-11T12:00:00Z","event":"begin","call":"c0","parent":"c9","trace":"4bf92f3577b34da6a3ce929d0e0e4736","caller":"cli","account":"lab","via":"mcp","client":"codex 1.2","session":"session-1","tool":"fs.read","plugin":"fs",`+
 		`"definition":"`+empty+`","arguments":"`+braces+`","input":{"path":"a.txt"},`+
 		`"asked_arguments":"`+empty+`","asked_input":{"path":"b.txt"},"decision":"approved","approver":"operator",`+
-		`"attempts":1,"duration":"1.5ms","code":"tool_failed","message":"no such file"}`)
+		`"attempts":1,"duration":"1.5ms","phases":{"asked":"1ns","retried":"2µs","started":"3ms","handshake":"4ms","queued":"5s","ahead":6,"own":7,`+
+		`"sent":"8ns","ran":"9ns","checked":"10ns","bytes_in":11,"bytes_out":12,"estimated_tokens":5},"code":"tool_failed","message":"no such file"}`)
 	equal(t, "an empty record", encoded(Record{Time: start}),
 		`{"time":"2026-10-11T12:00:00Z","event":"","tool":"","attempts":0,"duration":"0s"}`)
 	if !strings.HasPrefix(encoded(Record{}), `{"time":"20`) {
@@ -53,7 +60,7 @@ func TestEncodeAsTagged(t *testing.T) {
 		t.Errorf("read back:\n%+v\nwant\n%+v", back, full())
 	}
 	uid := 1000
-	for _, r := range []Record{full(), {Time: start}, {Time: start, Event: Admin, Action: "tokens new", Object: "laptop", UID: &uid, Caller: "cli", Message: "token 3f2a"}} {
+	for _, r := range []Record{full(), {Time: start}, {Time: start, Phases: &policy.Phases{}}, {Time: start, Event: Admin, Action: "tokens new", Object: "laptop", UID: &uid, Caller: "cli", Message: "token 3f2a"}} {
 		tagged := require.Must(json.Marshal(r))(t)
 		equal(t, "a record by its tags", string(tagged), encoded(r))
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -49,6 +50,10 @@ type Record struct {
 	UID *int `json:"uid,omitempty"`
 	// Call is the ID of the call.
 	Call string `json:"call,omitempty"`
+	// Parent is the ID of the call in which this one was made; empty: it was made in none.
+	Parent string `json:"parent,omitempty"`
+	// Trace is the ID of the trace that the call belongs to, as W3C Trace Context has it; empty: none is known.
+	Trace string `json:"trace,omitempty"`
 	// Caller is the name of who made the call; empty: the session belongs to no named caller.
 	Caller string `json:"caller,omitempty"`
 	// Account is who answers for the caller, such as the host of a fleet that it calls from;
@@ -85,6 +90,8 @@ type Record struct {
 	// Attempts counts how often the tool was called.
 	Attempts int           `json:"attempts"`
 	Duration tool.Duration `json:"duration"`
+	// Phases say where the time went; nil: this is not the end of a call, or it is not known.
+	Phases *policy.Phases `json:"phases,omitempty"`
 	// Code is why the call failed; empty: it did not.
 	Code tool.Code `json:"code,omitempty"`
 	// Message is the error's text.

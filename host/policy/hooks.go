@@ -58,14 +58,30 @@ type Event struct {
 	Account string
 	// Via is how the call came in, such as "mcp"; empty: in no way that is on record.
 	Via string
+	// Client is the program that made the call, as it calls itself; empty: not known.
+	Client string
 	// Session is the session's ID.
 	Session string
-	// Plugin is the plugin that serves the tool; empty: a function of this
-	// process, or unknown.
+	// Parent is the ID of the call in which this one was made; empty: it was made in none.
+	Parent string
+	// Trace is the trace that the call came in with; zero: none.
+	Trace tool.Trace
+	// Running says what the call is at now: "asked", "started", "queued" or "ran", as in [Phases];
+	// empty: it has ended. It is set for Before only.
+	Running interface{ Phase() string }
+
+	// The rest is set for After and Error only.
+
+	// Plugin is the plugin that serves the tool; empty: a function of this process, or unknown.
 	Plugin string
-	// Duration, Attempts, Result and Err are set for After and Error only.
+	// Safety is the tool's effective level; [tool.Unset]: there is no such tool.
+	Safety tool.Safety
+	// Decision and Approver are as in the call's record.
+	Decision string
+	Approver string
 	Duration time.Duration
 	Attempts int
+	Phases   Phases
 	Result   tool.Result
 	Err      error
 }

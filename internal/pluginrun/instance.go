@@ -22,6 +22,7 @@ type instance struct {
 	about wire.Description // as it was when the run started
 	since time.Time        // when it was ready
 	took  time.Duration    // from fork to description
+	shook time.Duration    // of that, since the process was there
 
 	calls     inflight.Calls
 	health    health

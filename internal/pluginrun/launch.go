@@ -83,6 +83,7 @@ func (in *instance) start(
 	if err := prepare(ctx, cfg, in); err != nil {
 		return false, err
 	}
+	forked := time.Now()
 	// Whatever a start may be waiting for, it ends with the process.
 	defer context.AfterFunc(ctx, in.proc.kill)()
 
@@ -99,7 +100,7 @@ func (in *instance) start(
 		in.release()
 		return again, err
 	}
-	in.since, in.took = time.Now(), time.Since(began)
+	in.since, in.took, in.shook = time.Now(), time.Since(began), time.Since(forked)
 	return false, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/callctx"
 	"github.com/toolhost/toolhost/internal/cgroup"
 	"github.com/toolhost/toolhost/internal/deadline"
 	"github.com/toolhost/toolhost/internal/remedy"
@@ -53,6 +54,14 @@ type attempt struct {
 
 // ready returns a run that takes calls: the current one, or a new one.
 func (s *supervisor) ready(ctx context.Context) (*instance, error) {
+	if run := s.current.Load(); run != nil {
+		return run, nil
+	}
+	var shook time.Duration
+	if starts := callctx.Get[func() func(time.Duration)](ctx, callctx.Starts{}); starts != nil {
+		ended := starts()
+		defer func() { ended(shook) }()
+	}
 	for {
 		if run := s.current.Load(); run != nil {
 			return run, nil
@@ -75,6 +84,9 @@ func (s *supervisor) ready(ctx context.Context) (*instance, error) {
 		}
 		select {
 		case <-a.done:
+			if a.run != nil {
+				shook = a.run.shook
+			}
 			return a.run, a.err
 		case <-ctx.Done():
 			return nil, s.notReady(ctx)

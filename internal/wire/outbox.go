@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+
+	"github.com/toolhost/toolhost/internal/callctx"
 )
 
 // outbox queues what one end has to send. The first goroutine that flushes while no
@@ -36,7 +38,8 @@ type outgoing struct {
 	pieces [][]byte // not sent yet
 	left   int      // bytes in pieces
 	total  int
-	window int // bytes that the receiver still accepts
+	window int             // bytes that the receiver still accepts
+	sent   *callctx.Moment // noted when all of it is written; nil: no one wants to know
 }
 
 const (
@@ -84,8 +87,8 @@ func (o *outbox) message(k kind, number uint32, encode func([]byte) []byte) {
 }
 
 // large queues a message of any size. The caller must not modify the pieces afterwards.
-func (o *outbox) large(k kind, number uint32, size int, pieces ...[]byte) {
-	m := &outgoing{kind: k, number: number, pieces: pieces, left: size, total: size, window: firstWindow}
+func (o *outbox) large(k kind, number uint32, sent *callctx.Moment, size int, pieces ...[]byte) {
+	m := &outgoing{kind: k, number: number, pieces: pieces, left: size, total: size, window: firstWindow, sent: sent}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if size <= maxFrame {
@@ -218,7 +221,7 @@ func (o *outbox) write(chunks, some bool) error {
 			return nil
 		}
 		most -= size
-		head, body := o.next(chunks)
+		head, body, last := o.next(chunks)
 		o.writes, o.callerWriting = o.writes+1, some
 		o.mu.Unlock()
 		err := o.carrier.Send(head, body)
@@ -232,6 +235,9 @@ func (o *outbox) write(chunks, some bool) error {
 		if err != nil {
 			o.failLocked(err)
 			return err
+		}
+		if last != nil {
+			last.sent.Note()
 		}
 	}
 	return nil
@@ -253,8 +259,9 @@ func (o *outbox) writeChunks() {
 	}
 }
 
-// next removes all small frames and one message or chunk from the queue.
-func (o *outbox) next(chunks bool) (head []byte, body [][]byte) {
+// next removes all small frames and one message or chunk from the queue, and returns the message that ends
+// with it; nil: none does.
+func (o *outbox) next(chunks bool) (head []byte, body [][]byte, last *outgoing) {
 	head, body = o.small, o.body[:0]
 	o.small, o.spare = o.spare, nil
 	switch {
@@ -262,9 +269,10 @@ func (o *outbox) next(chunks bool) (head []byte, body [][]byte) {
 		m := o.whole[0]
 		o.whole[0] = nil
 		o.whole = o.whole[1:]
-		return m.frame(head, body, maxFrame)
+		head, body = m.frame(head, body, maxFrame)
+		return head, body, m
 	case len(o.chunked) == 0 || !chunks:
-		return head, body
+		return head, body, nil
 	}
 	m := o.chunked[0]
 	o.chunked[0] = nil
@@ -273,10 +281,11 @@ func (o *outbox) next(chunks bool) (head []byte, body [][]byte) {
 	switch {
 	case m.left == 0:
 		delete(o.waiting, m.number)
+		return head, body, m
 	case m.ready():
 		o.chunked = append(o.chunked, m)
 	}
-	return head, body
+	return head, body, nil
 }
 
 // fail empties the queue and makes all later flushes return err.

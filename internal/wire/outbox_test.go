@@ -76,7 +76,7 @@ func (o *outbox) put(number uint32, size int) {
 		o.message(kindCall, number, func(to []byte) []byte { return append(to, b...) })
 		return
 	}
-	o.large(kindCall, number, size, b)
+	o.large(kindCall, number, nil, size, b)
 }
 
 func newTestOutbox(r *recorder) *outbox {

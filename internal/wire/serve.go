@@ -291,7 +291,7 @@ func (v *service) respond(number uint32, out *answer) {
 			Try("ask for less at once"))
 		parts, size = out.parts()
 	}
-	v.out.large(kindResult, number, size, parts...)
+	v.out.large(kindResult, number, nil, size, parts...)
 }
 
 // flush writes what is queued. It ignores errors: reading from a broken carrier soon

@@ -172,6 +172,7 @@ func (s *Stream) Execute(ctx context.Context, call tool.Call) (tool.Result, erro
 		defer asked.end()
 		req.ask, caller, at = true, ctx, time.Time{} // a deadline that stands still is not watched here
 	}
+	sent := callctx.Get[*callctx.Moment](caller, callctx.Sent{})
 	k := pendings.Get().(*pending) //nolint:forcetypeassert // nothing else is in there
 	req.progress, req.deltas, req.trace = report != nil, text != nil, tool.TraceFrom(caller)
 	*k = pending{
@@ -206,7 +207,7 @@ func (s *Stream) Execute(ctx context.Context, call tool.Call) (tool.Result, erro
 	if long == nil {
 		s.out.message(kindCall, number, func(b []byte) []byte { return appendRequest(b, &req) })
 	} else {
-		s.out.large(kindCall, number, len(long), long)
+		s.out.large(kindCall, number, sent, len(long), long)
 	}
 	if k.finished.Load() { // the deadline passed before the request was queued
 		s.cancelRemote(number)
@@ -217,6 +218,9 @@ func (s *Stream) Execute(ctx context.Context, call tool.Call) (tool.Result, erro
 		}
 	} else {
 		s.out.flushAsync()
+	}
+	if long == nil {
+		sent.Note()
 	}
 	if !s.await(caller, number, k, report) {
 		return tool.Result{}, gaveUp(caller, call.Name, context.Cause(caller))

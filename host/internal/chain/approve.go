@@ -113,6 +113,7 @@ func (q Question) decide(
 	if waits := callctx.Get[func(string) func()](ctx, callctx.Waits{}); waits != nil {
 		defer waits("waits for approval")()
 	}
+	defer t.waits(atAsked, &t.phases.Asked)()
 	caller := t.caller()
 	d, err := ask(ctx, caller.Approver, q.request(call, caller, failure))
 	if err == nil && d.Verdict == policy.Fail && failure.Load() == nil {

@@ -90,6 +90,21 @@ func askingFrom(ctx context.Context) *asking {
 	return a
 }
 
+// waited returns how long questions of the last attempt have waited for their answers. Of nil, it is 0.
+func (a *asking) waited() (d time.Duration) {
+	if a == nil {
+		return 0
+	}
+	if t := a.turn.Load(); t != nil {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if d = t.asked; t.open > 0 {
+			d += time.Since(t.since)
+		}
+	}
+	return d
+}
+
 // put asks the caller, and puts that on record. It is the [tool.Asker] of a tool.
 func (a *asking) put(ctx context.Context, q tool.Question) (tool.Answer, error) {
 	answer, err := a.answered(ctx, q)
@@ -235,10 +250,12 @@ type attempt struct {
 	limit *deadline.Pausable // nil: no time limit
 
 	mu      sync.Mutex
-	slot    *slotCaller // whose it is; nil: there is none to give back
-	held    bool        // a slot is held
-	takes   bool        // a slot is being taken again
-	open    int         // questions
+	slot    *slotCaller   // whose it is; nil: there is none to give back
+	held    bool          // a slot is held
+	takes   bool          // a slot is being taken again
+	open    int           // questions
+	since   time.Time     // that one is open
+	asked   time.Duration // in all, while one was open
 	resumes func()
 }
 
@@ -284,6 +301,8 @@ func (t *attempt) suspend() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.open++; t.open == 1 {
+		t.since = time.Now()
+		TraceFrom(t.ctx).isAt(atAsked)
 		t.resumes = t.limit.Pause()
 		t.release()
 	}
@@ -301,6 +320,8 @@ func (t *attempt) goOn() error {
 		return nil
 	}
 	t.resumes()
+	t.asked += time.Since(t.since)
+	TraceFrom(t.ctx).isAt(atRan)
 	if t.slot == nil || t.held || t.takes {
 		return nil
 	}

@@ -34,14 +34,15 @@ func (a *Audit) End() Middleware {
 	return func(next tool.Handler) tool.Handler {
 		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
 			t := traceOf(ctx)
-			t.audit, t.call = a, call.ID
+			t.audit = a
 			res, err := next(ctx, call)
 			r := record(audit.End, t, call)
 			if arguments {
 				describe(&r, t, call, err)
 			}
 			took := time.Since(t.Begin)
-			r.Time, r.Duration = t.Begin.Add(took), tool.Duration(took)
+			t.Finish(took, call, res)
+			r.Time, r.Duration, r.Phases = t.Begin.Add(took), tool.Duration(took), t.Phases()
 			switch {
 			case err != nil:
 				r.Code, r.Message = tool.CodeOf(err), err.Error()
@@ -124,7 +125,7 @@ func record(event string, t *Trace, call tool.Call) audit.Record {
 func (t *Trace) record(event, id, name string) audit.Record {
 	caller := t.caller()
 	r := audit.Record{
-		Event: event, Call: id, Tool: name,
+		Event: event, Call: id, Parent: t.parent(), Tool: name,
 		Caller: caller.Name, Account: caller.Account, Via: caller.Via, Client: caller.Client, Session: caller.Session,
 		Plugin: t.Plugin, Definition: t.Digest,
 	}
@@ -150,7 +151,7 @@ func (t *Trace) Asked(kind, outcome string, err error) {
 	case err != nil:
 		outcome = QuestionRefused
 	}
-	r := t.record(audit.Question, t.call, "")
+	r := t.record(audit.Question, t.Call, "")
 	r.Time, r.Message, r.Decision = t.now(), kind, outcome
 	if err := t.audit.write(r); err != nil {
 		t.audit.OnError(fmt.Errorf("a question of call %s of tool %s is not on record: %w", r.Call, r.Tool, err))

@@ -28,7 +28,8 @@ func (t *Trace) Branch(ctx context.Context) *Trace {
 	b := t.branches
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	out := &Trace{Context: ctx, Caller: t.Caller, Begin: t.Begin, audit: t.audit, call: t.call, of: t, branch: b}
+	out := &Trace{Context: ctx, Caller: t.Caller, Begin: t.Begin, audit: t.audit, Call: t.Call, outer: t, of: t, branch: b}
+	out.phases.sent.Since(t.Begin)
 	out.take(t)
 	return out
 }
@@ -50,4 +51,5 @@ func (t *Trace) Publish() {
 func (t *Trace) take(from *Trace) {
 	t.Definition, t.Digest, t.Plugin, t.Modified = from.Definition, from.Digest, from.Plugin, from.Modified
 	t.Decision, t.ApprovedBy, t.Attempts, t.Once = from.Decision, from.ApprovedBy, from.Attempts, from.Once
+	t.phases.Phases, t.phases.answered = from.phases.Phases, from.phases.answered
 }

@@ -126,8 +126,8 @@ func (t *Trace) letGo() {
 
 // isWithin reports whether the call was made in one that took a slot.
 func (s *Slots) isWithin(t *Trace) bool {
-	for t != nil {
-		if t = TraceFrom(t.Context); t != nil && t.within == s {
+	for ; t != nil; t = t.outer {
+		if t.outer != nil && t.outer.within == s {
 			return true
 		}
 	}
@@ -153,8 +153,13 @@ func (s *Slots) take(ctx context.Context, t *Trace, call tool.Call) (*slotCaller
 		return nil, refuse(callstage.Limit, tool.CodeResourceExhausted, call.Name, s.busy(call.Name, c),
 			"try again when some have ended")
 	}
+	ahead, own := s.running+s.waiting, c.running+len(c.waiting)
 	w := s.line(c, false)
 	s.mu.Unlock()
+	if t != nil {
+		t.phases.Ahead, t.phases.Own = ahead, own
+		defer t.waits(atQueued, &t.phases.Queued)()
+	}
 	if err := s.await(ctx, c, w); err != nil {
 		return nil, refuse(callstage.Limit, tool.CodeOf(err), call.Name,
 			fmt.Sprintf("the call of tool %s ended while it waited for a slot: %v", call.Name, deadline.Cause(ctx)),

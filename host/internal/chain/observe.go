@@ -25,12 +25,18 @@ func Observe(o *Observer) Middleware {
 			caller := t.caller()
 			e := policy.Event{
 				Time: t.Begin, Call: call,
-				Caller: caller.Name, Account: caller.Account, Via: caller.Via, Session: caller.Session,
+				Caller: caller.Name, Account: caller.Account, Via: caller.Via, Client: caller.Client, Session: caller.Session,
+				Parent: t.parent(), Trace: tool.TraceFrom(ctx), Running: t,
 			}
 			o.Send(o.Hooks.Before, e)
 			res, err := next(ctx, call)
-			e.Duration, e.Result, e.Err = time.Since(e.Time), res, err
-			e.Plugin, e.Attempts = t.Plugin, t.Attempts
+			t.isAt(atEnd)
+			e.Running, e.Duration, e.Result, e.Err = nil, time.Since(e.Time), res, err
+			t.Finish(e.Duration, call, res)
+			e.Plugin, e.Decision, e.Approver, e.Attempts, e.Phases = t.Plugin, t.Decision, t.ApprovedBy, t.Attempts, *t.Phases()
+			if t.Definition != nil {
+				e.Safety = t.Definition.Safety.Effective()
+			}
 			if err != nil {
 				o.Send(o.Hooks.Error, e)
 			} else {

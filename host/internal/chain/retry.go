@@ -46,6 +46,7 @@ func Retry(most int, idempotent bool, total time.Duration) Middleware {
 				if !pause(ctx, retry) {
 					return res, err
 				}
+				traceOf(ctx).again(begin)
 				if s, ok := ctx.Value(showingKey{}).(*showing); ok {
 					s.again()
 				}

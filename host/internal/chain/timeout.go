@@ -30,7 +30,9 @@ func Timeout(d time.Duration) Middleware {
 			if d <= 0 {
 				return next(ctx, call)
 			}
-			limited := deadline.New(ctx, traceOf(ctx).now().Add(d), cause)
+			t := traceOf(ctx)
+			t.phases.attempt = t.now()
+			limited := deadline.New(ctx, t.phases.attempt.Add(d), cause)
 			defer limited.Cancel(nil)
 			return next(limited, call)
 		}

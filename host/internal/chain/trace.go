@@ -56,9 +56,14 @@ type Trace struct {
 	// Once is set by a provider that has handed the call on to what outlives it: [Retry] does not
 	// repeat it.
 	Once bool
-	// audit and call are where the call is on record, and its ID there; nil: it is not.
+	// Call is the ID of the call.
+	Call string
+	// audit is where the call is on record; nil: it is not.
 	audit *Audit
-	call  string
+	// phases is where its time goes.
+	phases phases
+	// outer is the call in which this one was made; nil: it was made in none.
+	outer *Trace
 	// branches are the parts of the call that its middleware runs; nil: it runs none.
 	branches *branches
 	// of is the call that this one is a part of, and branch one of its branches; nil: it is all of it.
@@ -91,10 +96,11 @@ type traceKey struct{}
 // WithTrace returns ctx with t in it. The result is t itself, which saves two
 // allocations per call. It sets Begin if it is zero.
 func WithTrace(ctx context.Context, t *Trace) context.Context {
-	t.Context = ctx
+	t.Context, t.outer = ctx, TraceFrom(ctx)
 	if t.Begin.IsZero() {
 		t.Begin = time.Now()
 	}
+	t.phases.sent.Since(t.Begin)
 	return t
 }
 
@@ -105,6 +111,10 @@ func (t *Trace) Value(key any) any {
 		return t
 	case callctx.Stream{}:
 		return &t.Streamed
+	case callctx.Sent{}:
+		return &t.phases.sent
+	case callctx.Starts{}:
+		return t.starts
 	case passedKey{}, askingKey{}: // of an outer host; see [Passed] and [Ask]
 		return nil
 	}
@@ -129,6 +139,17 @@ func traceOf(ctx context.Context) *Trace {
 		return t
 	}
 	return &Trace{Context: ctx, Begin: time.Now()}
+}
+
+// parent returns the ID of the call in which this one was made; empty: in none. A call that is passed on to
+// another host of this process is the same.
+func (t *Trace) parent() string {
+	for outer := t.outer; outer != nil; outer = outer.outer {
+		if outer.Call != t.Call {
+			return outer.Call
+		}
+	}
+	return ""
 }
 
 // now returns the time. It reads only the monotonic clock, which takes half as

@@ -722,7 +722,9 @@ type Metadata struct {
 	// Plugin serves the tool; empty: a function of this process, or no tool.
 	Plugin string `protobuf:"bytes,5,opt,name=plugin,proto3" json:"plugin,omitempty"`
 	// Attempts counts how often the provider was asked; 0: the call was not sent.
-	Attempts      int32 `protobuf:"varint,6,opt,name=attempts,proto3" json:"attempts,omitempty"`
+	Attempts int32 `protobuf:"varint,6,opt,name=attempts,proto3" json:"attempts,omitempty"`
+	// Phases say where the time went; absent: it is not known.
+	Phases        *Phases `protobuf:"bytes,7,opt,name=phases,proto3" json:"phases,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -797,6 +799,13 @@ func (x *Metadata) GetAttempts() int32 {
 		return x.Attempts
 	}
 	return 0
+}
+
+func (x *Metadata) GetPhases() *Phases {
+	if x != nil {
+		return x.Phases
+	}
+	return nil
 }
 
 // Phases say where the time of a call went; what is left of it is the host's own work.
@@ -1415,14 +1424,15 @@ const file_toolhost_daemon_v1_call_proto_rawDesc = "" +
 	"\x05fault\x18\x05 \x01(\v2\x19.toolhost.daemon.v1.FaultH\x00R\x05fault\x12#\n" +
 	"\rsession_begun\x18\x06 \x01(\bR\fsessionBegun\x12\x1a\n" +
 	"\bdetached\x18\a \x01(\tR\bdetachedB\t\n" +
-	"\aoutcome\"\xbd\x01\n" +
+	"\aoutcome\"\xf1\x01\n" +
 	"\bMetadata\x12\x12\n" +
 	"\x04tool\x18\x01 \x01(\tR\x04tool\x12*\n" +
 	"\x11execution_time_ms\x18\x02 \x01(\x01R\x0fexecutionTimeMs\x12!\n" +
 	"\fsafety_level\x18\x03 \x01(\tR\vsafetyLevel\x12\x1a\n" +
 	"\bapproved\x18\x04 \x01(\bR\bapproved\x12\x16\n" +
 	"\x06plugin\x18\x05 \x01(\tR\x06plugin\x12\x1a\n" +
-	"\battempts\x18\x06 \x01(\x05R\battempts\"\xfb\x02\n" +
+	"\battempts\x18\x06 \x01(\x05R\battempts\x122\n" +
+	"\x06phases\x18\a \x01(\v2\x1a.toolhost.daemon.v1.PhasesR\x06phases\"\xfb\x02\n" +
 	"\x06Phases\x12\x19\n" +
 	"\basked_ns\x18\x01 \x01(\x03R\aaskedNs\x12\x1d\n" +
 	"\n" +
@@ -1512,14 +1522,15 @@ var file_toolhost_daemon_v1_call_proto_depIdxs = []int32{
 	6,  // 8: toolhost.daemon.v1.CallEnd.metadata:type_name -> toolhost.daemon.v1.Metadata
 	21, // 9: toolhost.daemon.v1.CallEnd.result:type_name -> toolhost.plugin.v1.Result
 	22, // 10: toolhost.daemon.v1.CallEnd.fault:type_name -> toolhost.daemon.v1.Fault
-	21, // 11: toolhost.daemon.v1.PreviewCallResponse.result:type_name -> toolhost.plugin.v1.Result
-	12, // 12: toolhost.daemon.v1.DecideCallRequest.decision:type_name -> toolhost.daemon.v1.Decision
-	23, // 13: toolhost.daemon.v1.AnswerCallRequest.answer:type_name -> toolhost.plugin.v1.Answer
-	14, // [14:14] is the sub-list for method output_type
-	14, // [14:14] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	7,  // 11: toolhost.daemon.v1.Metadata.phases:type_name -> toolhost.daemon.v1.Phases
+	21, // 12: toolhost.daemon.v1.PreviewCallResponse.result:type_name -> toolhost.plugin.v1.Result
+	12, // 13: toolhost.daemon.v1.DecideCallRequest.decision:type_name -> toolhost.daemon.v1.Decision
+	23, // 14: toolhost.daemon.v1.AnswerCallRequest.answer:type_name -> toolhost.plugin.v1.Answer
+	15, // [15:15] is the sub-list for method output_type
+	15, // [15:15] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_toolhost_daemon_v1_call_proto_init() }
