@@ -12,18 +12,10 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/crowd"
-	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
 )
 
 //go:embed page
 var files embed.FS
-
-// may are the calls of the API that pages may send.
-var may = []string{
-	daemonv1.DaemonGetStateProcedure, daemonv1.DaemonListToolsProcedure, daemonv1.DaemonWatchProcedure, daemonv1.DaemonGetCallProcedure,
-	daemonv1.DaemonGetSandboxProcedure, daemonv1.DaemonRestartPluginProcedure, daemonv1.DaemonDisablePluginProcedure,
-	daemonv1.DaemonListApprovalsProcedure, daemonv1.DaemonGetApprovalProcedure, daemonv1.DaemonDecideApprovalProcedure,
-}
 
 // headers keep a page from everything but its own files and its daemon, and others from it. Trusted types have the
 // browser refuse to make markup of text.
@@ -111,9 +103,9 @@ func own(r *http.Request) bool {
 
 // refuse answers as the API does.
 func refuse(w http.ResponseWriter, status int, text string) {
-	code := map[int]string{http.StatusUnauthorized: "unauthenticated", http.StatusNotFound: "unimplemented"}[status]
-	if code == "" {
-		code = "permission_denied"
+	code := "permission_denied"
+	if status == http.StatusUnauthorized {
+		code = "unauthenticated"
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
@@ -180,9 +172,5 @@ func (d *door) inside(next func(http.ResponseWriter, *http.Request, *page)) http
 func (d *door) serve(w http.ResponseWriter, r *http.Request, p *page) {
 	r.URL.Path = "/" + r.PathValue("service") + "/" + r.PathValue("call")
 	r.URL.RawPath = ""
-	if !slices.Contains(may, r.URL.Path) {
-		refuse(w, http.StatusNotFound, "pages have no such call")
-		return
-	}
 	d.console.options.Serve(w, r, p.by)
 }
