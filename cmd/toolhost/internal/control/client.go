@@ -194,6 +194,13 @@ func (c *Client) Logs(ctx context.Context, name string, follow bool, each func(p
 	return eachOf(ctx, c, in, err, func(r *daemonv1.WatchResponse) error { return each(Struct[plugin.Line](r.GetLine())) })
 }
 
+// Activity calls each with what the daemon does, now and at each pace, until ctx or the daemon ends, or each
+// returns an error, which it returns.
+func (c *Client) Activity(ctx context.Context, pace time.Duration, each func(*daemonv1.Activity) error) error {
+	in, err := stream(ctx, c, daemonv1.DaemonHandler.Watch, &daemonv1.WatchRequest{ActivityMs: int32(pace.Milliseconds())})
+	return eachOf(ctx, c, in, err, func(r *daemonv1.WatchResponse) error { return each(r.GetActivity()) })
+}
+
 // eachOf calls each with what a stream has, until it or ctx ends, or each returns an error, which it
 // returns.
 func eachOf[T any](ctx context.Context, c *Client, in *connect.ServerStreamForClient[T], err error, each func(*T) error) error {

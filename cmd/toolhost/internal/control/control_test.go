@@ -20,6 +20,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/activity"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/approval"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/host"
@@ -37,15 +38,20 @@ type service struct {
 	began, ended chan string // names of tools
 	reload       error
 	queue        *approval.Queue
+	meter        *activity.Meter
 }
+
+func (s *service) Look() *activity.Watch { return s.meter.Watch(s.Host, s.queue.Len) }
 
 func newService(t *testing.T) *service {
 	t.Helper()
-	h := require.Must(host.New(host.WithRoot(t.TempDir()), host.WithAdmission(control.MaxCalls), host.WithDefaults(func(all *plugin.Settings) {
+	meter := activity.New()
+	hooks := policy.Hooks{Before: meter.Begin, After: meter.End, Error: meter.End}
+	h := require.Must(host.New(host.WithHooks(hooks), host.WithRoot(t.TempDir()), host.WithAdmission(control.MaxCalls), host.WithDefaults(func(all *plugin.Settings) {
 		all.Limits.Running, all.Limits.Waiting = 0, 0
 	})))(t)
 	all := func(control.Caller) func(tool.Definition) bool { return func(tool.Definition) bool { return true } }
-	s := &service{Own: control.Own{Host: h, Sees: all}, queue: approval.NewQueue(nil), began: make(chan string, 1000), ended: make(chan string, 1000)}
+	s := &service{Own: control.Own{Host: h, Sees: all}, queue: approval.NewQueue(nil), meter: meter, began: make(chan string, 1000), ended: make(chan string, 1000)}
 	wait := func(ctx context.Context, call tool.Call) (tool.Result, error) {
 		s.began <- call.Name
 		<-ctx.Done()

@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"time"
 
 	"connectrpc.com/connect"
 
@@ -38,6 +39,9 @@ func (h handler) GetState(context.Context, *daemonv1.GetStateRequest) (*daemonv1
 // Watch goes on as lines are added if the client asks for it. A client that reads too slowly misses
 // lines, as the numbers tell: the daemon keeps nothing for it.
 func (h handler) Watch(ctx context.Context, r *daemonv1.WatchRequest, out *connect.ServerStream[daemonv1.WatchResponse]) error {
+	if r.GetActivityMs() > 0 {
+		return h.activity(ctx, max(leastPace, time.Duration(r.GetActivityMs())*time.Millisecond), out)
+	}
 	journal := h.Journal(r.GetPlugin())
 	if journal == nil {
 		return refusal(tool.Errorf(tool.CodeNotFound, "there is no plugin %.64q", r.GetPlugin()).
@@ -62,6 +66,34 @@ func (h handler) Watch(ctx context.Context, r *daemonv1.WatchRequest, out *conne
 		}
 		select {
 		case <-more:
+		case <-ctx.Done():
+			return nil
+		case <-h.ending:
+			return nil
+		}
+	}
+}
+
+// leastPace is how often an Activity is sent at most.
+const leastPace = 250 * time.Millisecond
+
+// activity sends what the daemon does, now and at each pace. Nothing is kept for a client that does not read
+// but sums.
+func (h handler) activity(ctx context.Context, pace time.Duration, out *connect.ServerStream[daemonv1.WatchResponse]) error {
+	end, err := h.beginReading()
+	if err != nil {
+		return refusal(err)
+	}
+	defer end()
+	watch, tick := h.Look(), time.NewTicker(pace)
+	defer watch.Close()
+	defer tick.Stop()
+	for {
+		if err := out.Send(&daemonv1.WatchResponse{Event: &daemonv1.WatchResponse_Activity{Activity: watch.Next()}}); err != nil {
+			return err // the client is gone
+		}
+		select {
+		case <-tick.C:
 		case <-ctx.Done():
 			return nil
 		case <-h.ending:

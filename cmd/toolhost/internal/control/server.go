@@ -11,6 +11,7 @@ import (
 	"connectrpc.com/connect"
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/activity"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/approval"
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/policy"
@@ -67,6 +68,8 @@ type Daemon interface {
 	WaitDurable(ctx context.Context, c Caller, id string) Answer
 	// Journal returns what a plugin wrote; nil: there is no such plugin.
 	Journal(name string) *pluginrun.Journal
+	// Look returns one who looks at what the daemon does.
+	Look() *activity.Watch
 	// Record puts on record what someone had the daemon do, with its outcome.
 	Record(r audit.Record, outcome error)
 	// Numbers serves /metrics and /debug/pprof/.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/activity"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/approval"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
@@ -44,6 +45,7 @@ type daemon struct {
 	stop     chan struct{}              // closed when a command ends the daemon
 	stopOnce sync.Once
 	numbers  *metrics.Numbers
+	activity *activity.Meter
 	server   atomic.Pointer[control.Server] // nil until the daemon serves
 	mcp      atomic.Pointer[mcpServer]      // nil: there were no MCP clients
 	opening  sync.Mutex                     // held while mcp is made
@@ -98,11 +100,11 @@ func open(ctx context.Context, s *session.Session, o Options) (*daemon, error) {
 	}
 	d := &daemon{
 		session: s, log: logger, since: time.Now(), options: o, stop: make(chan struct{}), detached: newDetached(),
-		started: make(chan struct{}), ending: make(chan struct{}),
+		started: make(chan struct{}), ending: make(chan struct{}), activity: activity.New(),
 	}
 	d.life, d.end = context.WithCancel(context.WithoutCancel(ctx))
 	needs := session.Needs{Record: true, Audit: o.Audit, Options: append([]host.Option{
-		host.WithAdmission(control.MaxCalls), host.WithHooks(policy.Hooks{After: d.count, Error: d.count}),
+		host.WithAdmission(control.MaxCalls), host.WithHooks(policy.Hooks{Before: d.begun, After: d.count, Error: d.count}),
 	}, o.Host...)}
 	l, err := s.Prepare(ctx, needs)
 	if err != nil {
@@ -162,6 +164,9 @@ func (d *daemon) Record(r audit.Record, outcome error) {
 }
 
 func (d *daemon) Numbers() http.Handler { return d.numbers.Handler(true) }
+
+// Look implements [control.Daemon].
+func (d *daemon) Look() *activity.Watch { return d.activity.Watch(d.Host, d.queue.Len) }
 
 // snapshot returns what the metrics show.
 func (d *daemon) snapshot() metrics.Snapshot {

@@ -168,8 +168,12 @@ func (d *daemon) askersOfClients() setup.Askers {
 	return setup.Askers{Client: setup.SaysYes, Terminal: setup.SaysYes, Queue: setup.SaysYes}
 }
 
+// begun notes a call that has come in.
+func (d *daemon) begun(e policy.Event) { d.activity.Begin(e) }
+
 // count counts the call of an MCP client, or of another host. Those of commands are counted where they are answered.
 func (d *daemon) count(e policy.Event) {
+	d.activity.End(e)
 	if e.Via == viaMCP || e.Via == setup.OfFleet {
 		d.countCall(e.Call.Name, e.Result, e.Err, e.Duration)
 	}

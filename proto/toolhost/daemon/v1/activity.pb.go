@@ -22,7 +22,8 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Activity is what a daemon did since the one before, in sums, and what it does. Texts are fit to be shown.
+// Activity is what a daemon did since the one before, in sums, and what it does. The first of a stream has the
+// sums since the daemon began, and calls and seconds of the last minute. Texts are fit to be shown.
 type Activity struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Time  *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=time,proto3" json:"time,omitempty"`
@@ -42,7 +43,7 @@ type Activity struct {
 	DroppedTotal int64 `protobuf:"varint,9,opt,name=dropped_total,json=droppedTotal,proto3" json:"dropped_total,omitempty"`
 	// The questions that wait in the queue.
 	Approvals int32 `protobuf:"varint,10,opt,name=approvals,proto3" json:"approvals,omitempty"`
-	// The seconds that have passed since the last one, the oldest first; of the first one, the last minute.
+	// The seconds that have passed since the last one, the oldest first.
 	Latency       []*Latency `protobuf:"bytes,11,rep,name=latency,proto3" json:"latency,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -169,7 +170,7 @@ type RunningCall struct {
 	Via     string `protobuf:"bytes,6,opt,name=via,proto3" json:"via,omitempty"`
 	Client  string `protobuf:"bytes,7,opt,name=client,proto3" json:"client,omitempty"`
 	Session string `protobuf:"bytes,8,opt,name=session,proto3" json:"session,omitempty"`
-	// What it is at: asked, started, queued or ran; empty: nothing that takes time.
+	// What it is at: asked, started, queued or ran.
 	Phase string                 `protobuf:"bytes,9,opt,name=phase,proto3" json:"phase,omitempty"`
 	Begun *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=begun,proto3" json:"begun,omitempty"`
 	// The ID of the call in which it was made.

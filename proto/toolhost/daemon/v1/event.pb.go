@@ -27,7 +27,7 @@ type WatchRequest struct {
 	Plugin string `protobuf:"bytes,1,opt,name=plugin,proto3" json:"plugin,omitempty"`
 	// Whether to go on as lines come.
 	Follow bool `protobuf:"varint,2,opt,name=follow,proto3" json:"follow,omitempty"`
-	// How often an Activity is wanted, in milliseconds, at least 250; 0: none.
+	// How often an Activity is wanted, in milliseconds, at least 250, and nothing else; 0: none is.
 	ActivityMs    int32 `protobuf:"varint,5,opt,name=activity_ms,json=activityMs,proto3" json:"activity_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
