@@ -165,6 +165,10 @@ func (b *Browser) Open(ctx context.Context, url string, o Options) (*Page, error
 	if err := p.Show(ctx, o); err != nil {
 		return nil, err
 	}
+	// As if each tab were in a window of its own, which has the focus.
+	if err := p.do(ctx, "Emulation.setFocusEmulationEnabled", map[string]any{"enabled": true}, nil); err != nil {
+		return nil, err
+	}
 	return p, p.do(ctx, "Page.navigate", map[string]any{"url": url}, nil)
 }
 
@@ -214,7 +218,7 @@ func (p *Page) Until(ctx context.Context, expression string) error {
 	const wait = `new Promise((resolve) => { const look = () => { (%s) ? resolve(true) : setTimeout(look, 20); }; look(); })`
 	for {
 		err := p.Eval(ctx, fmt.Sprintf(wait, expression), nil)
-		if err == nil || !strings.Contains(err.Error(), "navigat") && !strings.Contains(err.Error(), "context") {
+		if err == nil || ctx.Err() != nil || !strings.Contains(err.Error(), "navigat") && !strings.Contains(err.Error(), "context") {
 			return err
 		}
 	}

@@ -17,8 +17,10 @@ const details = {call: ['calls', oneCall], plugin: ['plugins', onePlugin], tool:
 
 const main = document.getElementById('main');
 let current = null; // the view that is shown: its title, update, and what ends it
+let done = false; // there is nothing to see any more
 
 function route(first) {
+  if (done) return;
   const [view, ...rest] = location.hash.slice(1).split('/');
   let name = '';
   try { name = decodeURIComponent(rest.join('/')); } catch { /* not ours */ }
@@ -51,6 +53,7 @@ function fail(e) {
 const links = {connecting: 'connecting', live: 'live', lost: 'no answer, trying again', over: 'over'};
 
 function update() {
+  if (done) return;
   const waiting = number(store.activity.approvals);
   set(document.getElementById('link'), links[store.link]).className = 'link ' + store.link;
   set(document.getElementById('waiting'), waiting ? String(waiting) : '').hidden = !waiting;
@@ -61,7 +64,9 @@ function update() {
 
 // over shows why there is nothing to see.
 function over(text) {
-  current?.end.abort();
+  done = true;
+  current?.end?.abort();
+  set(document.getElementById('link'), '');
   document.getElementById('nav').replaceChildren();
   put(main, heading('toolhost console'), h('p', {}, text));
 }

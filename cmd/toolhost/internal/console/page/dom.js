@@ -108,7 +108,7 @@ export function fields(pairs) {
 }
 
 export const heading = (text) => h('h1', {tabindex: -1}, text instanceof Node ? text : bdi(text));
-export const section = (title, ...children) => h('section', {'aria-label': title}, h('h2', {}, title), ...children);
+export const section = (title, ...children) => h('section', {}, h('h2', {}, title), ...children);
 export const to = (view, name, text = name) => h('a', {href: '#' + view + (name ? '/' + encodeURIComponent(name) : '')}, bdi(text));
 export const code = (text) => h('pre', {tabindex: 0, dir: 'auto'}, text);
 
