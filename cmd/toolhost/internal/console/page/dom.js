@@ -125,16 +125,15 @@ export function diff(text) {
 
 export const announce = (text) => set(document.getElementById('said'), text);
 
-// confirm asks in a dialog, and resolves to whether the answer is yes.
+// confirm asks in a dialog of its own, and resolves to whether the answer is yes.
 export function confirm(question, detail, yes) {
-  const dialog = document.getElementById('ask');
   return new Promise((resolve) => {
-    const answer = (value) => () => { dialog.close(value); };
-    put(dialog, h('h2', {id: 'ask-title'}, question), h('p', {}, detail), h('p', {class: 'actions'},
-      h('button', {type: 'button', class: 'danger', onclick: answer('yes')}, yes),
-      h('button', {type: 'button', autofocus: true, onclick: answer('no')}, 'Cancel')));
-    dialog.returnValue = '';
-    dialog.addEventListener('close', () => resolve(dialog.returnValue === 'yes'), {once: true});
+    const answer = (value) => () => dialog.close(value);
+    const dialog = h('dialog', {'aria-labelledby': 'ask', onclose: () => { dialog.remove(); resolve(dialog.returnValue === 'yes'); }},
+      h('h2', {id: 'ask'}, question), h('p', {}, detail), h('p', {class: 'actions'},
+        h('button', {type: 'button', class: 'danger', onclick: answer('yes')}, yes),
+        h('button', {type: 'button', autofocus: true, onclick: answer('no')}, 'Cancel')));
+    document.body.append(dialog);
     dialog.showModal();
   });
 }
