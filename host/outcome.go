@@ -50,8 +50,8 @@ type Metadata struct {
 	Plugin string `json:"plugin"`
 	// Attempts counts how often the provider was asked; 0: the call was not sent.
 	Attempts int `json:"attempts"`
-	// Phases say where the time went; nil: it is not known.
-	Phases *policy.Phases `json:"phases,omitempty"`
+	// Phases say where the time went.
+	Phases policy.Phases `json:"phases,omitzero"`
 }
 
 // Call runs one call and returns its outcome for a model. It does not return a Go error:
@@ -75,7 +75,7 @@ func (s *Session) CallWith(ctx context.Context, call tool.Call, o CallOptions) (
 	took := time.Since(trace.Begin)
 	trace.Finish(took, call, res) // if nothing else has
 	out := Outcome{ID: call.ID, Name: call.Name, Metadata: Metadata{
-		ExecutionTimeMS: float64(took.Microseconds()) / 1000, Phases: trace.Phases(),
+		ExecutionTimeMS: float64(took.Microseconds()) / 1000, Phases: *trace.Phases(),
 		Approved: trace.Decision == audit.Approved, Plugin: trace.Plugin, Attempts: trace.Attempts,
 	}}
 	if d := trace.Definition; d != nil {

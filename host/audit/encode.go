@@ -56,7 +56,7 @@ func appendRecord(b []byte, r *Record) []byte {
 	b = append(b, time.Duration(r.Duration).String()...)
 	b = append(b, '"')
 	if r.Phases != nil {
-		b = appendPhases(b, r.Phases)
+		b = appendPhases(b, `,"phases":`, r.Phases)
 	}
 	b = appendField(b, `,"code":"`, string(r.Code))
 	if r.Message != "" {
@@ -70,8 +70,8 @@ func appendRecord(b []byte, r *Record) []byte {
 }
 
 // appendPhases appends where the time of a call went.
-func appendPhases(b []byte, p *policy.Phases) []byte {
-	b = append(b, `,"phases":`...)
+func appendPhases(b []byte, key string, p *policy.Phases) []byte {
+	b = append(b, key...)
 	start := len(b)
 	took := func(key string, d tool.Duration) {
 		if d != 0 {
@@ -96,6 +96,10 @@ func appendPhases(b []byte, p *policy.Phases) []byte {
 	count(`,"bytes_in":`, p.BytesIn)
 	count(`,"bytes_out":`, p.BytesOut)
 	count(`,"estimated_tokens":`, p.EstimatedTokens)
+	b = appendField(b, `,"on":"`, p.On)
+	if p.There != nil {
+		b = appendPhases(b, `,"there":`, p.There)
+	}
 	if len(b) == start {
 		return append(b, "{}"...)
 	}

@@ -27,7 +27,7 @@ func full() Record {
 	r.Parent, r.Trace = "c9", "4bf92f3577b34da6a3ce929d0e0e4736"
 	r.Phases = &policy.Phases{
 		Asked: 1, Retried: 2e3, Started: 3e6, Handshake: 4e6, Queued: 5e9, Ahead: 6, Own: 7, Sent: 8, Ran: 9, Checked: 10,
-		BytesIn: 11, BytesOut: 12, EstimatedTokens: 5,
+		BytesIn: 11, BytesOut: 12, EstimatedTokens: 5, On: "b", There: &policy.Phases{Queued: 1, On: "c", There: &policy.Phases{}},
 	}
 	r.Code, r.Message = tool.CodeToolFailed, "no such file"
 	r.AskedArguments, r.AskedInput = Digest(nil), json.RawMessage(`{"path":"b.txt"}`)
@@ -42,7 +42,7 @@ func TestEncode(t *testing.T) {
 		`"definition":"`+empty+`","arguments":"`+braces+`","input":{"path":"a.txt"},`+
 		`"asked_arguments":"`+empty+`","asked_input":{"path":"b.txt"},"decision":"approved","approver":"operator",`+
 		`"attempts":1,"duration":"1.5ms","phases":{"asked":"1ns","retried":"2µs","started":"3ms","handshake":"4ms","queued":"5s","ahead":6,"own":7,`+
-		`"sent":"8ns","ran":"9ns","checked":"10ns","bytes_in":11,"bytes_out":12,"estimated_tokens":5},"code":"tool_failed","message":"no such file"}`)
+		`"sent":"8ns","ran":"9ns","checked":"10ns","bytes_in":11,"bytes_out":12,"estimated_tokens":5,"on":"b","there":{"queued":"1ns","on":"c","there":{}}},"code":"tool_failed","message":"no such file"}`)
 	equal(t, "an empty record", encoded(Record{Time: start}),
 		`{"time":"2026-10-11T12:00:00Z","event":"","tool":"","attempts":0,"duration":"0s"}`)
 	if !strings.HasPrefix(encoded(Record{}), `{"time":"20`) {

@@ -3,7 +3,9 @@ package fleet
 import (
 	"bytes"
 	"encoding/json"
+	"time"
 
+	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/fault"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -17,6 +19,8 @@ type answer struct {
 	Error *failure `json:"error,omitempty"`
 	// Reset says that the text that was streamed is not that of the result.
 	Reset bool `json:"reset,omitempty"`
+	// Phases say where the time went.
+	Phases *policy.Phases `json:"phases,omitempty"`
 }
 
 // failure is a [tool.Error] from one host to another.
@@ -40,9 +44,29 @@ func (a answer) result(res tool.Result) tool.Result {
 }
 
 // failed returns the result that stands for an error.
-func failed(err error) tool.Result {
+func failed(err error) tool.Result { return answer{}.failed(err) }
+
+func (a answer) failed(err error) tool.Result {
 	e := fault.Sent(err)
-	return answer{Error: &failure{*e, e.Unsent}}.result(tool.Result{IsError: true})
+	a.Error = &failure{*e, e.Unsent}
+	return a.result(tool.Result{IsError: true})
+}
+
+// phases returns what the other host says of a call's phases there, if that can be: its times are those of
+// its own clock, and what it says of a third host is not passed on.
+func (a answer) phases(took time.Duration) *policy.Phases {
+	p := a.Phases
+	if p == nil {
+		return nil
+	}
+	p.On, p.There = "", nil
+	for _, d := range []*tool.Duration{&p.Asked, &p.Retried, &p.Started, &p.Handshake, &p.Queued, &p.Sent, &p.Ran, &p.Checked} {
+		*d = min(max(*d, 0), tool.Duration(took))
+	}
+	for _, n := range []*int{&p.Ahead, &p.Own, &p.BytesIn, &p.BytesOut, &p.EstimatedTokens} {
+		*n = max(*n, 0)
+	}
+	return p
 }
 
 // withoutAnswer removes what a tool has no business to say.

@@ -122,6 +122,9 @@ func (r *remoteCall) once(ctx context.Context, but *member) (tool.Result, *offer
 		return tool.Result{}, o, r.failed(ctx, host, err)
 	}
 	res, a := answerOf(res)
+	if p := chain.PassedFrom(ctx); p != nil {
+		p.Trace.Elsewhere(host, a.phases(time.Since(begin)))
+	}
 	if a.Error != nil {
 		e := ofHost(a.Error.clean(), host)
 		e.Tool = r.call.Name

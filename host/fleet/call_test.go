@@ -3,7 +3,9 @@ package fleet
 import (
 	"fmt"
 	"testing"
+	"time"
 
+	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -31,5 +33,18 @@ func TestRepeatable(t *testing.T) {
 		if got := r.repeatable(c.err); got != c.want {
 			t.Errorf("%+v: %v", c, got)
 		}
+	}
+}
+
+// What another host says of its phases is bounded by the time that the call took here.
+func TestPhasesThere(t *testing.T) {
+	t.Parallel()
+	lies := policy.Phases{Queued: -1, Ran: 1 << 62, Own: -3, BytesOut: 7, On: "c", There: &policy.Phases{}}
+	_, a := answerOf(answer{Phases: &lies}.result(tool.Result{}))
+	if got := a.phases(time.Second); *got != (policy.Phases{Ran: tool.Duration(time.Second), BytesOut: 7}) {
+		t.Errorf("they are taken as %+v", got)
+	}
+	if none := (answer{}).phases(time.Second); none != nil {
+		t.Errorf("none are %+v", none)
 	}
 }

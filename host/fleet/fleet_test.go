@@ -151,4 +151,7 @@ func TestCallerIsKnown(t *testing.T) {
 	if out.Content != "a/alice" || len(asked) != 1 || asked[0] != (fleet.Caller{Host: "a", Name: "alice"}) {
 		t.Errorf("%q, %+v", out.Content, asked)
 	}
+	if p := out.Metadata.Phases; p.On != "b" || p.There == nil || p.There.Ran <= 0 || p.There.BytesOut != len("a/alice") || p.Ran < p.There.Ran {
+		t.Errorf("the call's phases are %+v, those on the other host %+v", p, p.There)
+	}
 }

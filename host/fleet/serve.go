@@ -219,15 +219,13 @@ func (g *servedLink) run(ctx context.Context, c *configured, p namedPeer, call t
 		}
 	}
 	call.IdempotencyKey = ""
-	_, res, err := session.CallWith(ctx, call, o)
+	out, res, err := session.CallWith(ctx, call, o)
+	a := answer{Phases: &out.Metadata.Phases}
 	if err != nil {
-		return failed(err)
+		return a.failed(err)
 	}
-	res = withoutAnswer(res)
-	if reset {
-		res = answer{Reset: true}.result(res)
-	}
-	return res
+	a.Reset = reset
+	return a.result(withoutAnswer(res))
 }
 
 func (c *Config) maxCalls() int { return cmp.Or(max(c.MaxCalls, 0), defaultMaxCalls) }

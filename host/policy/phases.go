@@ -27,4 +27,8 @@ type Phases struct {
 	BytesIn         int `json:"bytes_in,omitempty"`
 	BytesOut        int `json:"bytes_out,omitempty"`
 	EstimatedTokens int `json:"estimated_tokens,omitempty"`
+	// On is the host of the fleet that ran the call, and There are its phases on that host, which are a part
+	// of Ran, as that host says. Empty, nil: it ran here, or that is not known.
+	On    string  `json:"on,omitempty"`
+	There *Phases `json:"there,omitempty"`
 }

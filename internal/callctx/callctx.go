@@ -3,11 +3,7 @@
 // context for each.
 package callctx
 
-import (
-	"context"
-	"sync/atomic"
-	"time"
-)
+import "context"
 
 type (
 	// Call is the key of a *tool.Call.
@@ -26,31 +22,15 @@ type (
 	Deltas struct{}
 	// Stream is the key of a *textstream.Slot.
 	Stream struct{}
-	// Sent is the key of a *Moment, at which the arguments had been written to the plugin.
+	// Sent is the key of a Sender, which is told when the arguments have been written to the plugin.
 	Sent struct{}
 	// Starts is the key of a func() (ended func(handshake time.Duration)), which is told that a call waits
 	// for its plugin to start, and what part of that the handshake took.
 	Starts struct{}
 )
 
-// Moment is when something happened in a call, which any goroutine may note.
-type Moment struct {
-	since time.Time
-	after atomic.Int64
-}
-
-// Since sets the time by which the moment is told, before anything else.
-func (m *Moment) Since(begin time.Time) { m.since = begin }
-
-// Note notes that the moment is now. Of nil, it does nothing.
-func (m *Moment) Note() {
-	if m != nil {
-		m.after.Store(int64(time.Since(m.since)))
-	}
-}
-
-// After returns how long after the given time it was; 0: it has not come.
-func (m *Moment) After() time.Duration { return time.Duration(m.after.Load()) }
+// Sender is who wants to know when arguments have been written. Any goroutine may tell it.
+type Sender interface{ NoteSent() }
 
 // Get returns what a call's context has under a key; the zero value: it has nothing.
 func Get[T any](ctx context.Context, key any) (v T) {

@@ -38,8 +38,8 @@ type outgoing struct {
 	pieces [][]byte // not sent yet
 	left   int      // bytes in pieces
 	total  int
-	window int             // bytes that the receiver still accepts
-	sent   *callctx.Moment // noted when all of it is written; nil: no one wants to know
+	window int            // bytes that the receiver still accepts
+	sent   callctx.Sender // is told when all of it is written; nil: no one is
 }
 
 const (
@@ -87,7 +87,7 @@ func (o *outbox) message(k kind, number uint32, encode func([]byte) []byte) {
 }
 
 // large queues a message of any size. The caller must not modify the pieces afterwards.
-func (o *outbox) large(k kind, number uint32, sent *callctx.Moment, size int, pieces ...[]byte) {
+func (o *outbox) large(k kind, number uint32, sent callctx.Sender, size int, pieces ...[]byte) {
 	m := &outgoing{kind: k, number: number, pieces: pieces, left: size, total: size, window: firstWindow, sent: sent}
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -236,8 +236,8 @@ func (o *outbox) write(chunks, some bool) error {
 			o.failLocked(err)
 			return err
 		}
-		if last != nil {
-			last.sent.Note()
+		if last != nil && last.sent != nil {
+			last.sent.NoteSent()
 		}
 	}
 	return nil

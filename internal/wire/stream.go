@@ -172,7 +172,7 @@ func (s *Stream) Execute(ctx context.Context, call tool.Call) (tool.Result, erro
 		defer asked.end()
 		req.ask, caller, at = true, ctx, time.Time{} // a deadline that stands still is not watched here
 	}
-	sent := callctx.Get[*callctx.Moment](caller, callctx.Sent{})
+	sent := callctx.Get[callctx.Sender](caller, callctx.Sent{})
 	k := pendings.Get().(*pending) //nolint:forcetypeassert // nothing else is in there
 	req.progress, req.deltas, req.trace = report != nil, text != nil, tool.TraceFrom(caller)
 	*k = pending{
@@ -219,8 +219,8 @@ func (s *Stream) Execute(ctx context.Context, call tool.Call) (tool.Result, erro
 	} else {
 		s.out.flushAsync()
 	}
-	if long == nil {
-		sent.Note()
+	if long == nil && sent != nil {
+		sent.NoteSent()
 	}
 	if !s.await(caller, number, k, report) {
 		return tool.Result{}, gaveUp(caller, call.Name, context.Cause(caller))

@@ -29,7 +29,6 @@ func (t *Trace) Branch(ctx context.Context) *Trace {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	out := &Trace{Context: ctx, Caller: t.Caller, Begin: t.Begin, audit: t.audit, Call: t.Call, outer: t, of: t, branch: b}
-	out.phases.sent.Since(t.Begin)
 	out.take(t)
 	return out
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host/policy"
-	"github.com/toolhost/toolhost/internal/callctx"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -15,14 +14,15 @@ import (
 type phases struct {
 	policy.Phases
 
-	now      atomic.Uint32  // what the call is at: an index of phaseNames
-	attempt  time.Time      // when the time of the attempt began; zero: it has no limit
-	asks     time.Duration  // since the call's begin, when the provider was asked
-	started  tool.Duration  // Started, at that time
-	sent     callctx.Moment // since the call's begin
-	answered time.Duration  // since the call's begin, when the provider had answered; 0: it has not
-	final    policy.Phases  // rounded, when the call has ended; parts of the call may go on
-	finished bool           // nothing is added any more
+	now      atomic.Uint32 // what the call is at: an index of phaseNames
+	finished bool          // nothing is added any more
+	started  tool.Duration // Started, when the provider was asked
+
+	// Since the call's begin; 0: not yet.
+	attempt  time.Duration // when the time of the attempt began
+	asks     time.Duration // when the provider was asked
+	sent     atomic.Int64  // when the arguments had been written
+	answered time.Duration // when the provider had answered
 }
 
 // What a call is at.
@@ -70,18 +70,20 @@ func (t *Trace) starts() func(time.Duration) {
 // again begins the phases of another attempt.
 func (t *Trace) again(first time.Time) {
 	t.phases.Phases = policy.Phases{Asked: t.phases.Asked, Retried: tool.Duration(time.Since(first))}
-	t.phases.attempt, t.phases.answered = time.Time{}, 0
+	t.phases.attempt, t.phases.answered = 0, 0
 }
 
 // Asks notes that the provider is asked now.
 func (t *Trace) Asks() {
 	p := &t.phases
-	from := p.attempt // a moment ago, unless the call has waited since
-	if from.IsZero() || p.Queued > 0 {
-		from = t.now()
+	p.asks, p.started = p.attempt, p.Started // a moment ago, unless the call has waited since
+	if p.asks == 0 || p.Queued > 0 {
+		p.asks = time.Since(t.Begin)
 	}
-	p.asks, p.started = from.Sub(t.Begin), p.Started
 }
+
+// NoteSent implements [callctx.Sender].
+func (t *Trace) NoteSent() { t.phases.sent.Store(int64(time.Since(t.Begin))) }
 
 // Answered notes that the provider, which was given ctx, has answered. That the call waited for answers to
 // its questions meanwhile does not count as its time.
@@ -90,9 +92,14 @@ func (t *Trace) Answered(ctx context.Context) {
 	asked := askingFrom(ctx).waited()
 	p.answered = time.Since(t.Begin)
 	whole := tool.Duration(p.answered-p.asks-asked) - (p.Started - p.started)
-	p.Sent = min(max(tool.Duration(p.sent.After()-p.asks), 0), whole)
+	p.Sent = min(max(tool.Duration(p.sent.Load())-tool.Duration(p.asks), 0), whole)
 	p.Ran = whole - p.Sent
 	p.Asked += tool.Duration(asked)
+}
+
+// Elsewhere notes that another host ran the call, and what that says of its phases there; nil: nothing.
+func (t *Trace) Elsewhere(host string, said *policy.Phases) {
+	t.phases.On, t.phases.There = host, said
 }
 
 // Finish ends the phases of a call that took so long. The first time counts.
@@ -101,20 +108,23 @@ func (t *Trace) Finish(took time.Duration, call tool.Call, res tool.Result) {
 	if p.finished {
 		return
 	}
-	f := &p.final
-	*f, p.finished = p.Phases, true
-	if p.answered > 0 {
-		f.Checked = tool.Duration(took - p.answered)
+	p.finished = true
+	if b := t.branches; b != nil { // parts of the call may go on, and begin
+		b.mu.Lock()
+		defer b.mu.Unlock()
 	}
-	for _, d := range [...]*tool.Duration{&f.Asked, &f.Retried, &f.Started, &f.Handshake, &f.Queued, &f.Sent, &f.Ran, &f.Checked} {
+	if p.answered > 0 {
+		p.Checked = tool.Duration(took - p.answered)
+	}
+	for _, d := range [...]*tool.Duration{&p.Asked, &p.Retried, &p.Started, &p.Handshake, &p.Queued, &p.Sent, &p.Ran, &p.Checked} {
 		*d = tool.Duration(time.Duration(*d).Round(time.Microsecond))
 	}
-	f.BytesIn, f.BytesOut = len(call.Arguments), ResultSize(res)
-	f.EstimatedTokens = (f.BytesIn + f.BytesOut) / bytesPerToken
+	p.BytesIn, p.BytesOut = len(call.Arguments), ResultSize(res)
+	p.EstimatedTokens = (p.BytesIn + p.BytesOut) / bytesPerToken
 }
 
 // bytesPerToken is what one token of a model is taken for.
 const bytesPerToken = 4
 
 // Phases returns the phases of a call that has finished, which the caller must not modify.
-func (t *Trace) Phases() *policy.Phases { return &t.phases.final }
+func (t *Trace) Phases() *policy.Phases { return &t.phases.Phases }

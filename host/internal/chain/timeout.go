@@ -31,8 +31,8 @@ func Timeout(d time.Duration) Middleware {
 				return next(ctx, call)
 			}
 			t := traceOf(ctx)
-			t.phases.attempt = t.now()
-			limited := deadline.New(ctx, t.phases.attempt.Add(d), cause)
+			t.phases.attempt = time.Since(t.Begin)
+			limited := deadline.New(ctx, t.Begin.Add(t.phases.attempt+d), cause)
 			defer limited.Cancel(nil)
 			return next(limited, call)
 		}

@@ -100,7 +100,6 @@ func WithTrace(ctx context.Context, t *Trace) context.Context {
 	if t.Begin.IsZero() {
 		t.Begin = time.Now()
 	}
-	t.phases.sent.Since(t.Begin)
 	return t
 }
 
@@ -112,7 +111,7 @@ func (t *Trace) Value(key any) any {
 	case callctx.Stream{}:
 		return &t.Streamed
 	case callctx.Sent{}:
-		return &t.phases.sent
+		return t
 	case callctx.Starts{}:
 		return t.starts
 	case passedKey{}, askingKey{}: // of an outer host; see [Passed] and [Ask]

@@ -258,8 +258,8 @@ func TestCall(t *testing.T) {
 		if string(got.Result.Structured) != string(want.Result.Structured) {
 			t.Errorf("the structured part is %q, want %q", got.Result.Structured, want.Result.Structured)
 		}
-		want.Outcome.ID, want.Outcome.Metadata.ExecutionTimeMS, want.Outcome.Metadata.Phases = "", 0, nil
-		got.Outcome.ID, got.Outcome.Metadata.ExecutionTimeMS, got.Outcome.Metadata.Phases = "", 0, nil
+		want.Outcome.ID, want.Outcome.Metadata.ExecutionTimeMS, want.Outcome.Metadata.Phases = "", 0, policy.Phases{}
+		got.Outcome.ID, got.Outcome.Metadata.ExecutionTimeMS, got.Outcome.Metadata.Phases = "", 0, policy.Phases{}
 		same(t, "the outcome", got.Outcome, want.Outcome)
 		if (got.Err == nil) != (want.Err == nil) {
 			t.Fatalf("the error is %v, want %v", got.Err, want.Err)

@@ -51,7 +51,7 @@ func filled(t *testing.T, v reflect.Value) {
 			name := v.Type().Field(i)
 			if d := v.Field(i); name.Type == reflect.TypeFor[tool.Duration]() {
 				d.SetInt(int64(time.Second))
-			} else if name.IsExported() && name.Tag.Get("json") != "-" {
+			} else if name.Type != reflect.PointerTo(v.Type()) && name.IsExported() && name.Tag.Get("json") != "-" {
 				filled(t, d)
 			}
 		}

@@ -831,8 +831,11 @@ type Phases struct {
 	BytesOut  int64 `protobuf:"varint,12,opt,name=bytes_out,json=bytesOut,proto3" json:"bytes_out,omitempty"`
 	// A quarter of the bytes.
 	EstimatedTokens int64 `protobuf:"varint,13,opt,name=estimated_tokens,json=estimatedTokens,proto3" json:"estimated_tokens,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// The host of the fleet that ran it, and its phases there, as that host says; empty: it ran here.
+	On            string  `protobuf:"bytes,14,opt,name=on,proto3" json:"on,omitempty"`
+	There         *Phases `protobuf:"bytes,15,opt,name=there,proto3" json:"there,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Phases) Reset() {
@@ -954,6 +957,20 @@ func (x *Phases) GetEstimatedTokens() int64 {
 		return x.EstimatedTokens
 	}
 	return 0
+}
+
+func (x *Phases) GetOn() string {
+	if x != nil {
+		return x.On
+	}
+	return ""
+}
+
+func (x *Phases) GetThere() *Phases {
+	if x != nil {
+		return x.There
+	}
+	return nil
 }
 
 type CancelCallRequest struct {
@@ -1432,7 +1449,7 @@ const file_toolhost_daemon_v1_call_proto_rawDesc = "" +
 	"\bapproved\x18\x04 \x01(\bR\bapproved\x12\x16\n" +
 	"\x06plugin\x18\x05 \x01(\tR\x06plugin\x12\x1a\n" +
 	"\battempts\x18\x06 \x01(\x05R\battempts\x122\n" +
-	"\x06phases\x18\a \x01(\v2\x1a.toolhost.daemon.v1.PhasesR\x06phases\"\xfb\x02\n" +
+	"\x06phases\x18\a \x01(\v2\x1a.toolhost.daemon.v1.PhasesR\x06phases\"\xbd\x03\n" +
 	"\x06Phases\x12\x19\n" +
 	"\basked_ns\x18\x01 \x01(\x03R\aaskedNs\x12\x1d\n" +
 	"\n" +
@@ -1450,7 +1467,9 @@ const file_toolhost_daemon_v1_call_proto_rawDesc = "" +
 	" \x01(\x03R\tcheckedNs\x12\x19\n" +
 	"\bbytes_in\x18\v \x01(\x03R\abytesIn\x12\x1b\n" +
 	"\tbytes_out\x18\f \x01(\x03R\bbytesOut\x12)\n" +
-	"\x10estimated_tokens\x18\r \x01(\x03R\x0festimatedTokens\"#\n" +
+	"\x10estimated_tokens\x18\r \x01(\x03R\x0festimatedTokens\x12\x0e\n" +
+	"\x02on\x18\x0e \x01(\tR\x02on\x120\n" +
+	"\x05there\x18\x0f \x01(\v2\x1a.toolhost.daemon.v1.PhasesR\x05there\"#\n" +
 	"\x11CancelCallRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"\x14\n" +
 	"\x12CancelCallResponse\"$\n" +
@@ -1523,14 +1542,15 @@ var file_toolhost_daemon_v1_call_proto_depIdxs = []int32{
 	21, // 9: toolhost.daemon.v1.CallEnd.result:type_name -> toolhost.plugin.v1.Result
 	22, // 10: toolhost.daemon.v1.CallEnd.fault:type_name -> toolhost.daemon.v1.Fault
 	7,  // 11: toolhost.daemon.v1.Metadata.phases:type_name -> toolhost.daemon.v1.Phases
-	21, // 12: toolhost.daemon.v1.PreviewCallResponse.result:type_name -> toolhost.plugin.v1.Result
-	12, // 13: toolhost.daemon.v1.DecideCallRequest.decision:type_name -> toolhost.daemon.v1.Decision
-	23, // 14: toolhost.daemon.v1.AnswerCallRequest.answer:type_name -> toolhost.plugin.v1.Answer
-	15, // [15:15] is the sub-list for method output_type
-	15, // [15:15] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	7,  // 12: toolhost.daemon.v1.Phases.there:type_name -> toolhost.daemon.v1.Phases
+	21, // 13: toolhost.daemon.v1.PreviewCallResponse.result:type_name -> toolhost.plugin.v1.Result
+	12, // 14: toolhost.daemon.v1.DecideCallRequest.decision:type_name -> toolhost.daemon.v1.Decision
+	23, // 15: toolhost.daemon.v1.AnswerCallRequest.answer:type_name -> toolhost.plugin.v1.Answer
+	16, // [16:16] is the sub-list for method output_type
+	16, // [16:16] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_toolhost_daemon_v1_call_proto_init() }
