@@ -18,7 +18,7 @@ plugins and their sandboxes, tools, and the questions that wait for your answer.
 The link that is printed is good once, within a minute, and leads to a port of the loopback
 address that is open only while there are links and pages. A browser that this command opens
 has to be one of yours; with --no-open any is let in that has the link, as behind ssh -L.
-A page ends with the daemon, when nobody has looked at it for 30 minutes, and with --close.
+A page ends with the daemon, when it was not used for 30 minutes, and with --close.
 
 The daemon is the one on the socket (--socket), whatever its root.`
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -26,6 +27,14 @@ type browser struct {
 	dial         func(network, address string) (net.Conn, error) // nil: as usual
 }
 
+// reply is an answer that was read.
+type reply struct {
+	StatusCode int
+	Status     string
+	Header     http.Header
+	Cookies    []*http.Cookie
+}
+
 // link returns what toolhost console prints, without its secret, and that.
 func (w *world) consoleLink(args ...string) (origin, word string) {
 	w.t.Helper()
@@ -41,25 +50,25 @@ func (w *world) page() *browser {
 	b.origin, word = w.consoleLink()
 	res, text := b.open(word)
 	var sent struct{ Path string }
-	if res.StatusCode != http.StatusOK || json.Unmarshal([]byte(text), &sent) != nil || len(res.Cookies()) != 1 {
+	if res.StatusCode != http.StatusOK || json.Unmarshal([]byte(text), &sent) != nil || len(res.Cookies) != 1 {
 		w.t.Fatalf("%s: %s", res.Status, text)
 	}
-	b.path, b.cookie = sent.Path, res.Cookies()[0]
+	b.path, b.cookie = sent.Path, res.Cookies[0]
 	return b
 }
 
-func (b *browser) open(word string) (*http.Response, string) {
+func (b *browser) open(word string) (reply, string) {
 	return b.post("/open", fmt.Sprintf(`{"link":%q}`, word), nil)
 }
 
 // call sends a request of the API.
-func (b *browser) call(method, message string) (*http.Response, string) {
+func (b *browser) call(method, message string) (reply, string) {
 	b.t.Helper()
 	return b.post(b.path+"toolhost.daemon.v1.Daemon/"+method, message, nil)
 }
 
 // post sends a request as the page does, but for what change changes.
-func (b *browser) post(path, body string, change func(*http.Request)) (*http.Response, string) {
+func (b *browser) post(path, body string, change func(*http.Request)) (reply, string) {
 	b.t.Helper()
 	r := require.Must(http.NewRequestWithContext(b.t.Context(), http.MethodPost, b.origin+path, strings.NewReader(body)))(b.t)
 	r.Header = http.Header{
@@ -72,11 +81,15 @@ func (b *browser) post(path, body string, change func(*http.Request)) (*http.Res
 	if change != nil {
 		change(r)
 	}
-	transport := &http.Transport{DisableKeepAlives: true, Dial: b.dial} // an idle connection makes room for others
-	res := require.Must(transport.RoundTrip(r))(b.t)
+	transport := &http.Transport{DisableKeepAlives: true} // an idle connection makes room for others
+	if b.dial != nil {
+		transport.DialContext = func(_ context.Context, network, address string) (net.Conn, error) { return b.dial(network, address) }
+	}
+	res, err := transport.RoundTrip(r)
+	require.NoError(b.t, err)
+	defer func() { _ = res.Body.Close() }()
 	text := require.Must(io.ReadAll(res.Body))(b.t)
-	_ = res.Body.Close()
-	return res, string(text)
+	return reply{res.StatusCode, res.Status, res.Header, res.Cookies()}, string(text)
 }
 
 // A link lets one browser in, once, and is in no log; a page asks and answers for the operator, by name.
@@ -92,7 +105,7 @@ func TestConsole(t *testing.T) {
 		t.Errorf("a wrong link: %s %s", res.Status, text)
 	}
 	res, text := b.open(word)
-	c := res.Cookies()[0]
+	c := res.Cookies[0]
 	if res.StatusCode != http.StatusOK || !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || !strings.Contains(text, c.Path) || len(c.Path) < 40 ||
 		strings.Contains(text, c.Value) || c.MaxAge != 0 || c.Domain != "" {
 		t.Errorf("%s %+v %s", res.Status, c, text)
@@ -126,7 +139,7 @@ func TestConsole(t *testing.T) {
 	w.run("plugins").exits(0).prints("disabled")
 	w.run("plugins", "enable", "player").exits(0)
 	w.run("audit", "--kind", "admin").exits(0).prints("plugins disable player")
-	if res, _ := one.call("DisablePlugin", `{"name":"nobody"}`); res.StatusCode == http.StatusOK {
+	if res, _ := one.call("DisablePlugin", `{"name":"absent"}`); res.StatusCode == http.StatusOK {
 		t.Errorf("a plugin that is not there: %s", res.Status)
 	}
 
@@ -211,11 +224,11 @@ func TestConsoleRefuses(t *testing.T) {
 		if res.StatusCode != c.want {
 			t.Errorf("%s: %s %s", name, res.Status, text)
 		}
-		if strings.Contains(text, b.cookie.Value) || res.Header.Get("Access-Control-Allow-Origin") != "" || len(res.Cookies()) > 0 {
+		if strings.Contains(text, b.cookie.Value) || res.Header.Get("Access-Control-Allow-Origin") != "" || len(res.Cookies) > 0 {
 			t.Errorf("%s: it is told %v %s", name, res.Header, text)
 		}
 	}
-	get := func(path, site, mode, dest string) *http.Response {
+	get := func(path, site, mode, dest string) reply {
 		res, _ := b.post(path, "", func(r *http.Request) {
 			r.Method = http.MethodGet
 			r.Header = http.Header{"Sec-Fetch-Site": {site}, "Sec-Fetch-Mode": {mode}, "Sec-Fetch-Dest": {dest}}
@@ -245,7 +258,7 @@ func TestConsoleRefuses(t *testing.T) {
 	}
 }
 
-// Strangers' guesses are one line on record, keep nobody out, and neither do their connections.
+// Strangers' guesses are one line on record, keep no one out, and neither do their connections.
 func TestConsoleUnderGuesses(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")

@@ -172,7 +172,9 @@ func (b *Browser) Open(ctx context.Context, url string, o Options) (*Page, error
 	return p, p.do(ctx, "Page.navigate", map[string]any{"url": url}, nil)
 }
 
-func (p *Page) do(ctx context.Context, method string, params, out any) error { return p.b.do(ctx, p.session, method, params, out) }
+func (p *Page) do(ctx context.Context, method string, params, out any) error {
+	return p.b.do(ctx, p.session, method, params, out)
+}
 
 // Show changes what the page is shown on.
 func (p *Page) Show(ctx context.Context, o Options) error {

@@ -60,7 +60,6 @@ type world struct {
 	ctx  context.Context //nolint:containedctx // of the test
 	dir  string
 	args []string
-	page *browser.Page
 	b    *browser.Browser
 	axe  string
 }

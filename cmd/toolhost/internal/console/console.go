@@ -34,7 +34,7 @@ const (
 	maxHeader      = 16 << 10
 	headerTimeout  = 5 * time.Second
 	linkTime       = time.Minute
-	idleTime       = 30 * time.Minute // until a page ends that nobody looks at
+	idleTime       = 30 * time.Minute // until a page ends that is not used
 )
 
 // Options are what a console needs of its daemon.
@@ -96,7 +96,7 @@ func New(o Options) *Console {
 	}
 }
 
-// secret returns 256 bits that nobody guesses.
+// secret returns 256 random bits.
 func secret() string {
 	b := make([]byte, 32)
 	_, _ = rand.Read(b) // which cannot fail
@@ -122,7 +122,7 @@ func (c *Console) Link(by control.Person, ownBrowser bool) (string, error) {
 	}
 	word := secret()
 	c.links[digest(word)] = &link{by, ownBrowser, time.Now()}
-	// Behind a #, which browsers send to nobody.
+	// Behind a #, which browsers do not send.
 	return "http://" + c.door.address + "/#" + word, nil
 }
 
@@ -259,7 +259,7 @@ func (c *Console) exchange(word string, from, to net.Addr) (path, cookie string,
 	return path, cookie, nil
 }
 
-// take returns a link, which nobody gets again; nil: there is none.
+// take returns a link, and forgets it; nil: there is none.
 func (c *Console) take(key [sha256.Size]byte) *link {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -290,8 +290,8 @@ func (c *Console) enter(path string, cookies []*http.Cookie) (p *page, done func
 	return nil, nil
 }
 
-// checkUser refuses a connection that is not of a user's process: another may have read the link where it was passed
-// to the browser.
+// checkUser refuses a connection that is not of a user's process: another may have read the link among the
+// arguments of the browser.
 func checkUser(from, to net.Addr, uid int) error {
 	found, known, err := userOf(from, to)
 	switch {

@@ -15,7 +15,7 @@ import (
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
-// What nobody uses ends by itself: a link, a page, unless it has a request in progress, and then the port.
+// What is not used ends by itself: a link, a page, unless it has a request in progress, and then the port.
 func TestWhatIsNotUsedEnds(t *testing.T) {
 	t.Parallel()
 	hold, held := make(chan struct{}), make(chan struct{})

@@ -87,7 +87,7 @@ func (d *door) guard(next http.Handler) http.Handler {
 	})
 }
 
-// own reports whether the console's page sends a request, or somebody who opens it. A page cannot send what it has to
+// own reports whether the console's page sends a request, or a person opens it. A page cannot send what it has to
 // send without its server's leave, if that is elsewhere.
 func own(r *http.Request) bool {
 	site, origin := r.Header.Get("Sec-Fetch-Site"), r.Header.Values("Origin")
@@ -130,7 +130,7 @@ func (d *door) open(w http.ResponseWriter, r *http.Request) {
 	to, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	from, err := net.ResolveTCPAddr("tcp", r.RemoteAddr)
 	if err != nil || to == nil {
-		refuse(w, http.StatusForbidden, "nobody knows who sends this")
+		refuse(w, http.StatusForbidden, "the sender is not known")
 		return
 	}
 	path, cookie, err := d.console.exchange(sent.Link, from, to)
@@ -150,7 +150,7 @@ func (d *door) cookie() string {
 	return "toolhost-console-" + port
 }
 
-// inside refuses requests of what is no page. Those of a page end with it, and count for their connection, which is
+// inside refuses requests without a page. Those of a page end with it, and count for their connection, which is
 // closed for no other then.
 func (d *door) inside(next func(http.ResponseWriter, *http.Request, *page)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {

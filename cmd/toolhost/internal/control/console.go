@@ -36,7 +36,7 @@ var pages = []string{
 func (s *Server) ServePerson(w http.ResponseWriter, r *http.Request, by Person) {
 	req := &request{peer: peer{uid: by.UID}, person: by.Text}
 	caller, err := s.callerAt(req.peer)
-	if req.caller = caller; err == nil && !(caller.Operator && slices.Contains(pages, r.URL.Path)) {
+	if req.caller = caller; err == nil && (!caller.Operator || !slices.Contains(pages, r.URL.Path)) {
 		err = tool.Errorf(tool.CodePermissionDenied, "this is not for pages of the console")
 	}
 	s.serve(w, r, req, err)

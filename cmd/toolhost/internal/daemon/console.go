@@ -59,7 +59,7 @@ func (d *daemon) GetCall(ctx context.Context, r *daemonv1.GetCallRequest) (*daem
 	if r.GetId() == "" {
 		return out, nil
 	}
-	var broken *audit.Break // a line that is not one is no line of this call
+	var broken *audit.Break // such a line tells nothing of this call
 	for e, err := range audit.Search(ctx, d.Audit, audit.Filter{Text: r.GetId(), Limit: maxRecords}) {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
