@@ -47,6 +47,7 @@ var subcommands = []subcommand{
 	{"approvals", "", everyDay, true, newApprovalsCommand},
 	{"audit", orDaemon, everyDay, true, newAuditCommand},
 	{"top", "", everyDay, false, newTopCommand},
+	{"console", "", everyDay, false, newConsoleCommand},
 	{"status", "", everyDay, false, newStatusCommand},
 	{"serve", itself, theDaemon, false, newServeCommand},
 	{"reload", "", theDaemon, false, newReloadCommand},

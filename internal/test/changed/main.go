@@ -51,6 +51,7 @@ var table = []row{
 	{"confinement", regexp.MustCompile(
 		`^internal/(sandbox|stage|cgroup|egress|grant|confine|protect|safefile|test/(escape|worktest))/|^host/plugin/|^plugins/|^go\.mod$`)},
 	{"conformance", regexp.MustCompile(`^host/(mcp[a-z]*|task)/|^cmd/toolhost/internal/(mcp[a-z]*|control)/|^internal/test/(conformance|mcptest)/|^go\.mod$`)},
+	{"console", regexp.MustCompile(`^cmd/toolhost/internal/(console|daemon|activity)/|^internal/test/(browser|console)/`)},
 	{"execution", regexp.MustCompile(`^plugins/(execution|internal)/|^go\.mod$`)},
 	{"languages", regexp.MustCompile(`^cmd/toolhost/internal/scaffold/|^examples/plugins/|^internal/test/(languages|others)/|^proto/`)},
 	{"snippets", regexp.MustCompile(`^docs/|\.md$|^internal/test/snippets/`)},
@@ -134,6 +135,7 @@ var also = map[string]*regexp.Regexp{
 	"internal/test/conformance": regexp.MustCompile(`^(cmd|internal/test/others)/`),
 	"internal/pluginsource":     regexp.MustCompile(`^internal/test/others/`),
 	"internal/schema":           regexp.MustCompile(`^internal/test/others/`),
+	"internal/test/console":     regexp.MustCompile(`^(cmd|plugins/fs)/`),
 	"internal/test/escape":      regexp.MustCompile(`^docs/sandbox\.md$`),
 	"internal/test/languages":   regexp.MustCompile(`^(cmd|examples/plugins|internal/test/others)/`),
 	"internal/test/worktest":    regexp.MustCompile(`^plugins/`),

@@ -21,6 +21,7 @@ var changes = map[string][]string{
 		"internal/safefile/file.go", "go.mod",
 	},
 	"conformance":     {"host/mcpserver/server.go", "host/mcpclient/upstream.go", "host/task/memory.go", "cmd/toolhost/internal/control/routes.go", "cmd/toolhost/internal/mcphttp/requests.go", "internal/test/conformance/expected.yaml", "internal/test/mcptest/server.go", "go.mod"},
+	"console":         {"cmd/toolhost/internal/console/page/app.js", "cmd/toolhost/internal/daemon/console.go", "cmd/toolhost/internal/activity/watch.go", "internal/test/browser/browser.go", "internal/test/console/console_test.go"},
 	"execution":       {"plugins/execution/main.go", "plugins/internal/lines/lines.go", "go.mod"},
 	"snippets":        {"docs/agents.md", "README.md", "examples/plugins/README.md", "internal/test/snippets/block.go"},
 	"languages":       {"cmd/toolhost/internal/scaffold/templates/plugin.proto", "examples/plugins/python/plugin.py", "examples/plugins/README.md", "proto/toolhost/plugin/v1/plugin.proto", "internal/test/languages/calls_test.go", "internal/test/others/go.mod"},

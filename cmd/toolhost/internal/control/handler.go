@@ -22,8 +22,8 @@ var _ daemonv1.DaemonHandler = handler{}
 
 // Record puts on record what a request had the daemon do, and returns the outcome.
 func Record(ctx context.Context, d Daemon, of audit.Record, outcome error) error {
-	who := requestOf(ctx).peer
-	of.Via, of.Caller, of.UID = "socket", CallerOf(ctx).Name, &who.uid
+	who := requestOf(ctx)
+	of.Via, of.Caller, of.UID = who.via(), who.caller.Name, &who.peer.uid
 	d.Record(of, outcome)
 	return outcome
 }

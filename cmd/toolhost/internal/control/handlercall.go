@@ -127,7 +127,7 @@ func decision(ctx context.Context, m *daemonv1.Decision) (d policy.Decision, err
 	if err := d.Verdict.UnmarshalText([]byte(m.GetVerdict())); err != nil {
 		return d, tool.Errorf(tool.CodeInvalidArguments, "the decision cannot be read: %w", err)
 	}
-	d.By, d.Reason = requestOf(ctx).peer.String(), fmt.Sprintf("%.*s", maxReason, m.GetReason())
+	d.By, d.Reason = requestOf(ctx).by(), fmt.Sprintf("%.*s", maxReason, m.GetReason())
 	d.Arguments = orNil(m.GetArguments())
 	return d, nil
 }

@@ -26,6 +26,7 @@ type Caller struct {
 type request struct {
 	caller  Caller
 	peer    peer
+	person  string      // who opened the page of the console that it comes from; empty: it comes from none
 	conn    *connection // nil: it comes from this process
 	release []func()    // what it holds; called in the end
 }
@@ -63,7 +64,6 @@ const (
 // ServeHTTP finds out who sends a request, and bounds what it costs, before it is read.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	req := &request{conn: connectionOf(r), peer: peerOfRequest(r)}
-	ctx := context.WithValue(r.Context(), requestKey{}, req)
 	req.conn.owes(false)
 	defer req.conn.owes(true)
 	err := req.conn.refused()
@@ -73,6 +73,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		err = admit(req.caller, r.URL.Path)
 	}
+	s.serve(w, r, req, err)
+}
+
+// serve answers a request, or with the error if it is not admitted.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, req *request, err error) {
+	ctx := context.WithValue(r.Context(), requestKey{}, req)
 	body := &timedBody{ReadCloser: http.MaxBytesReader(w, r.Body, maxRequest), ctl: http.NewResponseController(w), conn: req.conn}
 	unread := int64(smallEnough) // the client reads the answer once it has sent everything
 	size := int(min(r.ContentLength, MaxArguments))
@@ -173,7 +179,7 @@ var short = []string{
 	daemonv1.DaemonGetApprovalProcedure, daemonv1.DaemonDecideApprovalProcedure, daemonv1.DaemonAskProcedure,
 	daemonv1.DaemonListSessionsProcedure, daemonv1.DaemonEndSessionProcedure, daemonv1.DaemonStopProcedure,
 	daemonv1.DaemonListWaitingProcedure, daemonv1.DaemonListFleetHostsProcedure, daemonv1.DaemonListFleetToolsProcedure,
-	daemonv1.DaemonWaitDurableCallProcedure,
+	daemonv1.DaemonWaitDurableCallProcedure, daemonv1.DaemonOpenConsoleProcedure, daemonv1.DaemonCloseConsoleProcedure,
 }
 
 // unary bounds the work and the answers of calls without a stream, and sends their errors in full.

@@ -80,6 +80,8 @@ type Daemon interface {
 type Server struct {
 	// Door serves the MCP client of a command until it leaves. Nil: there are none.
 	Door func(Caller, *Door)
+	// Console lets browsers in. Nil: there are none.
+	Console Console
 
 	service    Daemon
 	http       http.Server

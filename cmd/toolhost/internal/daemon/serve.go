@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/console"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/metrics"
@@ -142,6 +143,9 @@ func (d *daemon) serve(ctx context.Context, claim *control.Claim, path string, f
 	}
 	server := control.NewServer(d, d.log)
 	server.Door = d.serveDoor
+	page := console.New(console.Options{Serve: server.ServePerson, Record: d.Record, Log: d.log.Named("console")})
+	server.Console = page
+	defer page.End()
 	d.server.Store(server)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(ln) }()

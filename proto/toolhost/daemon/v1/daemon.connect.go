@@ -73,6 +73,8 @@ const (
 	DaemonRestartPluginProcedure = "/toolhost.daemon.v1.Daemon/RestartPlugin"
 	// DaemonRollbackPluginProcedure is the fully-qualified name of the Daemon's RollbackPlugin RPC.
 	DaemonRollbackPluginProcedure = "/toolhost.daemon.v1.Daemon/RollbackPlugin"
+	// DaemonDisablePluginProcedure is the fully-qualified name of the Daemon's DisablePlugin RPC.
+	DaemonDisablePluginProcedure = "/toolhost.daemon.v1.Daemon/DisablePlugin"
 	// DaemonApplyPluginProcedure is the fully-qualified name of the Daemon's ApplyPlugin RPC.
 	DaemonApplyPluginProcedure = "/toolhost.daemon.v1.Daemon/ApplyPlugin"
 	// DaemonGetSandboxProcedure is the fully-qualified name of the Daemon's GetSandbox RPC.
@@ -102,6 +104,12 @@ const (
 	// DaemonCancelDurableCallProcedure is the fully-qualified name of the Daemon's CancelDurableCall
 	// RPC.
 	DaemonCancelDurableCallProcedure = "/toolhost.daemon.v1.Daemon/CancelDurableCall"
+	// DaemonGetCallProcedure is the fully-qualified name of the Daemon's GetCall RPC.
+	DaemonGetCallProcedure = "/toolhost.daemon.v1.Daemon/GetCall"
+	// DaemonOpenConsoleProcedure is the fully-qualified name of the Daemon's OpenConsole RPC.
+	DaemonOpenConsoleProcedure = "/toolhost.daemon.v1.Daemon/OpenConsole"
+	// DaemonCloseConsoleProcedure is the fully-qualified name of the Daemon's CloseConsole RPC.
+	DaemonCloseConsoleProcedure = "/toolhost.daemon.v1.Daemon/CloseConsole"
 )
 
 // DaemonClient is a client for the toolhost.daemon.v1.Daemon service.
@@ -138,6 +146,8 @@ type DaemonClient interface {
 	RestartPlugin(context.Context, *RestartPluginRequest) (*RestartPluginResponse, error)
 	// Goes back to the binary that served before.
 	RollbackPlugin(context.Context, *RollbackPluginRequest) (*RollbackPluginResponse, error)
+	// Disables a plugin, until a command enables it.
+	DisablePlugin(context.Context, *DisablePluginRequest) (*DisablePluginResponse, error)
 	// Applies what the operator, the settings and the file of a plugin say now.
 	ApplyPlugin(context.Context, *ApplyPluginRequest) (*ApplyPluginResponse, error)
 	// What the process of a plugin may do.
@@ -166,6 +176,12 @@ type DaemonClient interface {
 	WaitDurableCall(context.Context, *WaitDurableCallRequest) (*WaitDurableCallResponse, error)
 	// Ends a durable call. One that has ended stays as it is.
 	CancelDurableCall(context.Context, *CancelDurableCallRequest) (*CancelDurableCallResponse, error)
+	// One call, as it is on record.
+	GetCall(context.Context, *GetCallRequest) (*GetCallResponse, error)
+	// A link to the console, a page for the operator's browser.
+	OpenConsole(context.Context, *OpenConsoleRequest) (*OpenConsoleResponse, error)
+	// Ends the pages of the console that are open.
+	CloseConsole(context.Context, *CloseConsoleRequest) (*CloseConsoleResponse, error)
 }
 
 // NewDaemonClient constructs a client for the toolhost.daemon.v1.Daemon service. By default, it
@@ -275,6 +291,12 @@ func NewDaemonClient(httpClient connect.HTTPClient, baseURL string, opts ...conn
 			connect.WithSchema(daemonMethods.ByName("RollbackPlugin")),
 			connect.WithClientOptions(opts...),
 		),
+		disablePlugin: connect.NewClient[DisablePluginRequest, DisablePluginResponse](
+			httpClient,
+			baseURL+DaemonDisablePluginProcedure,
+			connect.WithSchema(daemonMethods.ByName("DisablePlugin")),
+			connect.WithClientOptions(opts...),
+		),
 		applyPlugin: connect.NewClient[ApplyPluginRequest, ApplyPluginResponse](
 			httpClient,
 			baseURL+DaemonApplyPluginProcedure,
@@ -359,6 +381,24 @@ func NewDaemonClient(httpClient connect.HTTPClient, baseURL string, opts ...conn
 			connect.WithSchema(daemonMethods.ByName("CancelDurableCall")),
 			connect.WithClientOptions(opts...),
 		),
+		getCall: connect.NewClient[GetCallRequest, GetCallResponse](
+			httpClient,
+			baseURL+DaemonGetCallProcedure,
+			connect.WithSchema(daemonMethods.ByName("GetCall")),
+			connect.WithClientOptions(opts...),
+		),
+		openConsole: connect.NewClient[OpenConsoleRequest, OpenConsoleResponse](
+			httpClient,
+			baseURL+DaemonOpenConsoleProcedure,
+			connect.WithSchema(daemonMethods.ByName("OpenConsole")),
+			connect.WithClientOptions(opts...),
+		),
+		closeConsole: connect.NewClient[CloseConsoleRequest, CloseConsoleResponse](
+			httpClient,
+			baseURL+DaemonCloseConsoleProcedure,
+			connect.WithSchema(daemonMethods.ByName("CloseConsole")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -380,6 +420,7 @@ type daemonClient struct {
 	endSession        *connect.Client[EndSessionRequest, EndSessionResponse]
 	restartPlugin     *connect.Client[RestartPluginRequest, RestartPluginResponse]
 	rollbackPlugin    *connect.Client[RollbackPluginRequest, RollbackPluginResponse]
+	disablePlugin     *connect.Client[DisablePluginRequest, DisablePluginResponse]
 	applyPlugin       *connect.Client[ApplyPluginRequest, ApplyPluginResponse]
 	getSandbox        *connect.Client[GetSandboxRequest, GetSandboxResponse]
 	watch             *connect.Client[WatchRequest, WatchResponse]
@@ -394,6 +435,9 @@ type daemonClient struct {
 	getDurableCall    *connect.Client[GetDurableCallRequest, GetDurableCallResponse]
 	waitDurableCall   *connect.Client[WaitDurableCallRequest, WaitDurableCallResponse]
 	cancelDurableCall *connect.Client[CancelDurableCallRequest, CancelDurableCallResponse]
+	getCall           *connect.Client[GetCallRequest, GetCallResponse]
+	openConsole       *connect.Client[OpenConsoleRequest, OpenConsoleResponse]
+	closeConsole      *connect.Client[CloseConsoleRequest, CloseConsoleResponse]
 }
 
 // GetState calls toolhost.daemon.v1.Daemon.GetState.
@@ -532,6 +576,15 @@ func (c *daemonClient) RollbackPlugin(ctx context.Context, req *RollbackPluginRe
 	return nil, err
 }
 
+// DisablePlugin calls toolhost.daemon.v1.Daemon.DisablePlugin.
+func (c *daemonClient) DisablePlugin(ctx context.Context, req *DisablePluginRequest) (*DisablePluginResponse, error) {
+	response, err := c.disablePlugin.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
 // ApplyPlugin calls toolhost.daemon.v1.Daemon.ApplyPlugin.
 func (c *daemonClient) ApplyPlugin(ctx context.Context, req *ApplyPluginRequest) (*ApplyPluginResponse, error) {
 	response, err := c.applyPlugin.CallUnary(ctx, connect.NewRequest(req))
@@ -654,6 +707,33 @@ func (c *daemonClient) CancelDurableCall(ctx context.Context, req *CancelDurable
 	return nil, err
 }
 
+// GetCall calls toolhost.daemon.v1.Daemon.GetCall.
+func (c *daemonClient) GetCall(ctx context.Context, req *GetCallRequest) (*GetCallResponse, error) {
+	response, err := c.getCall.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// OpenConsole calls toolhost.daemon.v1.Daemon.OpenConsole.
+func (c *daemonClient) OpenConsole(ctx context.Context, req *OpenConsoleRequest) (*OpenConsoleResponse, error) {
+	response, err := c.openConsole.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// CloseConsole calls toolhost.daemon.v1.Daemon.CloseConsole.
+func (c *daemonClient) CloseConsole(ctx context.Context, req *CloseConsoleRequest) (*CloseConsoleResponse, error) {
+	response, err := c.closeConsole.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
 // DaemonHandler is an implementation of the toolhost.daemon.v1.Daemon service.
 type DaemonHandler interface {
 	// The daemon and its plugins at this moment.
@@ -688,6 +768,8 @@ type DaemonHandler interface {
 	RestartPlugin(context.Context, *RestartPluginRequest) (*RestartPluginResponse, error)
 	// Goes back to the binary that served before.
 	RollbackPlugin(context.Context, *RollbackPluginRequest) (*RollbackPluginResponse, error)
+	// Disables a plugin, until a command enables it.
+	DisablePlugin(context.Context, *DisablePluginRequest) (*DisablePluginResponse, error)
 	// Applies what the operator, the settings and the file of a plugin say now.
 	ApplyPlugin(context.Context, *ApplyPluginRequest) (*ApplyPluginResponse, error)
 	// What the process of a plugin may do.
@@ -716,6 +798,12 @@ type DaemonHandler interface {
 	WaitDurableCall(context.Context, *WaitDurableCallRequest) (*WaitDurableCallResponse, error)
 	// Ends a durable call. One that has ended stays as it is.
 	CancelDurableCall(context.Context, *CancelDurableCallRequest) (*CancelDurableCallResponse, error)
+	// One call, as it is on record.
+	GetCall(context.Context, *GetCallRequest) (*GetCallResponse, error)
+	// A link to the console, a page for the operator's browser.
+	OpenConsole(context.Context, *OpenConsoleRequest) (*OpenConsoleResponse, error)
+	// Ends the pages of the console that are open.
+	CloseConsole(context.Context, *CloseConsoleRequest) (*CloseConsoleResponse, error)
 }
 
 // NewDaemonHandler builds an HTTP handler from the service implementation. It returns the path on
@@ -821,6 +909,12 @@ func NewDaemonHandler(svc DaemonHandler, opts ...connect.HandlerOption) (string,
 		connect.WithSchema(daemonMethods.ByName("RollbackPlugin")),
 		connect.WithHandlerOptions(opts...),
 	)
+	daemonDisablePluginHandler := connect.NewUnaryHandlerSimple(
+		DaemonDisablePluginProcedure,
+		svc.DisablePlugin,
+		connect.WithSchema(daemonMethods.ByName("DisablePlugin")),
+		connect.WithHandlerOptions(opts...),
+	)
 	daemonApplyPluginHandler := connect.NewUnaryHandlerSimple(
 		DaemonApplyPluginProcedure,
 		svc.ApplyPlugin,
@@ -905,6 +999,24 @@ func NewDaemonHandler(svc DaemonHandler, opts ...connect.HandlerOption) (string,
 		connect.WithSchema(daemonMethods.ByName("CancelDurableCall")),
 		connect.WithHandlerOptions(opts...),
 	)
+	daemonGetCallHandler := connect.NewUnaryHandlerSimple(
+		DaemonGetCallProcedure,
+		svc.GetCall,
+		connect.WithSchema(daemonMethods.ByName("GetCall")),
+		connect.WithHandlerOptions(opts...),
+	)
+	daemonOpenConsoleHandler := connect.NewUnaryHandlerSimple(
+		DaemonOpenConsoleProcedure,
+		svc.OpenConsole,
+		connect.WithSchema(daemonMethods.ByName("OpenConsole")),
+		connect.WithHandlerOptions(opts...),
+	)
+	daemonCloseConsoleHandler := connect.NewUnaryHandlerSimple(
+		DaemonCloseConsoleProcedure,
+		svc.CloseConsole,
+		connect.WithSchema(daemonMethods.ByName("CloseConsole")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/toolhost.daemon.v1.Daemon/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case DaemonGetStateProcedure:
@@ -939,6 +1051,8 @@ func NewDaemonHandler(svc DaemonHandler, opts ...connect.HandlerOption) (string,
 			daemonRestartPluginHandler.ServeHTTP(w, r)
 		case DaemonRollbackPluginProcedure:
 			daemonRollbackPluginHandler.ServeHTTP(w, r)
+		case DaemonDisablePluginProcedure:
+			daemonDisablePluginHandler.ServeHTTP(w, r)
 		case DaemonApplyPluginProcedure:
 			daemonApplyPluginHandler.ServeHTTP(w, r)
 		case DaemonGetSandboxProcedure:
@@ -967,6 +1081,12 @@ func NewDaemonHandler(svc DaemonHandler, opts ...connect.HandlerOption) (string,
 			daemonWaitDurableCallHandler.ServeHTTP(w, r)
 		case DaemonCancelDurableCallProcedure:
 			daemonCancelDurableCallHandler.ServeHTTP(w, r)
+		case DaemonGetCallProcedure:
+			daemonGetCallHandler.ServeHTTP(w, r)
+		case DaemonOpenConsoleProcedure:
+			daemonOpenConsoleHandler.ServeHTTP(w, r)
+		case DaemonCloseConsoleProcedure:
+			daemonCloseConsoleHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -1040,6 +1160,10 @@ func (UnimplementedDaemonHandler) RollbackPlugin(context.Context, *RollbackPlugi
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolhost.daemon.v1.Daemon.RollbackPlugin is not implemented"))
 }
 
+func (UnimplementedDaemonHandler) DisablePlugin(context.Context, *DisablePluginRequest) (*DisablePluginResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolhost.daemon.v1.Daemon.DisablePlugin is not implemented"))
+}
+
 func (UnimplementedDaemonHandler) ApplyPlugin(context.Context, *ApplyPluginRequest) (*ApplyPluginResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolhost.daemon.v1.Daemon.ApplyPlugin is not implemented"))
 }
@@ -1094,4 +1218,16 @@ func (UnimplementedDaemonHandler) WaitDurableCall(context.Context, *WaitDurableC
 
 func (UnimplementedDaemonHandler) CancelDurableCall(context.Context, *CancelDurableCallRequest) (*CancelDurableCallResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolhost.daemon.v1.Daemon.CancelDurableCall is not implemented"))
+}
+
+func (UnimplementedDaemonHandler) GetCall(context.Context, *GetCallRequest) (*GetCallResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolhost.daemon.v1.Daemon.GetCall is not implemented"))
+}
+
+func (UnimplementedDaemonHandler) OpenConsole(context.Context, *OpenConsoleRequest) (*OpenConsoleResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolhost.daemon.v1.Daemon.OpenConsole is not implemented"))
+}
+
+func (UnimplementedDaemonHandler) CloseConsole(context.Context, *CloseConsoleRequest) (*CloseConsoleResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolhost.daemon.v1.Daemon.CloseConsole is not implemented"))
 }

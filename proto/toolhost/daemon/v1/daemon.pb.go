@@ -33,7 +33,7 @@ var File_toolhost_daemon_v1_daemon_proto protoreflect.FileDescriptor
 
 const file_toolhost_daemon_v1_daemon_proto_rawDesc = "" +
 	"\n" +
-	"\x1ftoolhost/daemon/v1/daemon.proto\x12\x12toolhost.daemon.v1\x1a!toolhost/daemon/v1/approval.proto\x1a\x1dtoolhost/daemon/v1/call.proto\x1a\x1etoolhost/daemon/v1/event.proto\x1a\x1etoolhost/daemon/v1/fleet.proto\x1a\x1ftoolhost/daemon/v1/plugin.proto\x1a toolhost/daemon/v1/session.proto\x1a\x1etoolhost/daemon/v1/state.proto\x1a\x1dtoolhost/daemon/v1/tool.proto2\xb0\x16\n" +
+	"\x1ftoolhost/daemon/v1/daemon.proto\x12\x12toolhost.daemon.v1\x1a!toolhost/daemon/v1/approval.proto\x1a\x1dtoolhost/daemon/v1/call.proto\x1a toolhost/daemon/v1/console.proto\x1a\x1etoolhost/daemon/v1/event.proto\x1a\x1etoolhost/daemon/v1/fleet.proto\x1a\x1ftoolhost/daemon/v1/plugin.proto\x1a toolhost/daemon/v1/session.proto\x1a\x1etoolhost/daemon/v1/state.proto\x1a\x1dtoolhost/daemon/v1/tool.proto2\xad\x19\n" +
 	"\x06Daemon\x12U\n" +
 	"\bGetState\x12#.toolhost.daemon.v1.GetStateRequest\x1a$.toolhost.daemon.v1.GetStateResponse\x12X\n" +
 	"\tListTools\x12$.toolhost.daemon.v1.ListToolsRequest\x1a%.toolhost.daemon.v1.ListToolsResponse\x12K\n" +
@@ -54,7 +54,8 @@ const file_toolhost_daemon_v1_daemon_proto_rawDesc = "" +
 	"\n" +
 	"EndSession\x12%.toolhost.daemon.v1.EndSessionRequest\x1a&.toolhost.daemon.v1.EndSessionResponse\x12d\n" +
 	"\rRestartPlugin\x12(.toolhost.daemon.v1.RestartPluginRequest\x1a).toolhost.daemon.v1.RestartPluginResponse\x12g\n" +
-	"\x0eRollbackPlugin\x12).toolhost.daemon.v1.RollbackPluginRequest\x1a*.toolhost.daemon.v1.RollbackPluginResponse\x12^\n" +
+	"\x0eRollbackPlugin\x12).toolhost.daemon.v1.RollbackPluginRequest\x1a*.toolhost.daemon.v1.RollbackPluginResponse\x12d\n" +
+	"\rDisablePlugin\x12(.toolhost.daemon.v1.DisablePluginRequest\x1a).toolhost.daemon.v1.DisablePluginResponse\x12^\n" +
 	"\vApplyPlugin\x12&.toolhost.daemon.v1.ApplyPluginRequest\x1a'.toolhost.daemon.v1.ApplyPluginResponse\x12[\n" +
 	"\n" +
 	"GetSandbox\x12%.toolhost.daemon.v1.GetSandboxRequest\x1a&.toolhost.daemon.v1.GetSandboxResponse\x12N\n" +
@@ -69,7 +70,10 @@ const file_toolhost_daemon_v1_daemon_proto_rawDesc = "" +
 	"\x10ListDurableCalls\x12+.toolhost.daemon.v1.ListDurableCallsRequest\x1a,.toolhost.daemon.v1.ListDurableCallsResponse\x12g\n" +
 	"\x0eGetDurableCall\x12).toolhost.daemon.v1.GetDurableCallRequest\x1a*.toolhost.daemon.v1.GetDurableCallResponse\x12j\n" +
 	"\x0fWaitDurableCall\x12*.toolhost.daemon.v1.WaitDurableCallRequest\x1a+.toolhost.daemon.v1.WaitDurableCallResponse\x12p\n" +
-	"\x11CancelDurableCall\x12,.toolhost.daemon.v1.CancelDurableCallRequest\x1a-.toolhost.daemon.v1.CancelDurableCallResponseB@Z>github.com/toolhost/toolhost/proto/toolhost/daemon/v1;daemonv1b\x06proto3"
+	"\x11CancelDurableCall\x12,.toolhost.daemon.v1.CancelDurableCallRequest\x1a-.toolhost.daemon.v1.CancelDurableCallResponse\x12R\n" +
+	"\aGetCall\x12\".toolhost.daemon.v1.GetCallRequest\x1a#.toolhost.daemon.v1.GetCallResponse\x12^\n" +
+	"\vOpenConsole\x12&.toolhost.daemon.v1.OpenConsoleRequest\x1a'.toolhost.daemon.v1.OpenConsoleResponse\x12a\n" +
+	"\fCloseConsole\x12'.toolhost.daemon.v1.CloseConsoleRequest\x1a(.toolhost.daemon.v1.CloseConsoleResponseB@Z>github.com/toolhost/toolhost/proto/toolhost/daemon/v1;daemonv1b\x06proto3"
 
 var file_toolhost_daemon_v1_daemon_proto_goTypes = []any{
 	(*GetStateRequest)(nil),           // 0: toolhost.daemon.v1.GetStateRequest
@@ -88,50 +92,58 @@ var file_toolhost_daemon_v1_daemon_proto_goTypes = []any{
 	(*EndSessionRequest)(nil),         // 13: toolhost.daemon.v1.EndSessionRequest
 	(*RestartPluginRequest)(nil),      // 14: toolhost.daemon.v1.RestartPluginRequest
 	(*RollbackPluginRequest)(nil),     // 15: toolhost.daemon.v1.RollbackPluginRequest
-	(*ApplyPluginRequest)(nil),        // 16: toolhost.daemon.v1.ApplyPluginRequest
-	(*GetSandboxRequest)(nil),         // 17: toolhost.daemon.v1.GetSandboxRequest
-	(*WatchRequest)(nil),              // 18: toolhost.daemon.v1.WatchRequest
-	(*ListWaitingRequest)(nil),        // 19: toolhost.daemon.v1.ListWaitingRequest
-	(*ReloadRequest)(nil),             // 20: toolhost.daemon.v1.ReloadRequest
-	(*RefreshRequest)(nil),            // 21: toolhost.daemon.v1.RefreshRequest
-	(*StopRequest)(nil),               // 22: toolhost.daemon.v1.StopRequest
-	(*ListFleetHostsRequest)(nil),     // 23: toolhost.daemon.v1.ListFleetHostsRequest
-	(*ListFleetToolsRequest)(nil),     // 24: toolhost.daemon.v1.ListFleetToolsRequest
-	(*DrainHostRequest)(nil),          // 25: toolhost.daemon.v1.DrainHostRequest
-	(*ListDurableCallsRequest)(nil),   // 26: toolhost.daemon.v1.ListDurableCallsRequest
-	(*GetDurableCallRequest)(nil),     // 27: toolhost.daemon.v1.GetDurableCallRequest
-	(*WaitDurableCallRequest)(nil),    // 28: toolhost.daemon.v1.WaitDurableCallRequest
-	(*CancelDurableCallRequest)(nil),  // 29: toolhost.daemon.v1.CancelDurableCallRequest
-	(*GetStateResponse)(nil),          // 30: toolhost.daemon.v1.GetStateResponse
-	(*ListToolsResponse)(nil),         // 31: toolhost.daemon.v1.ListToolsResponse
-	(*CallResponse)(nil),              // 32: toolhost.daemon.v1.CallResponse
-	(*CancelCallResponse)(nil),        // 33: toolhost.daemon.v1.CancelCallResponse
-	(*PreviewCallResponse)(nil),       // 34: toolhost.daemon.v1.PreviewCallResponse
-	(*DecideCallResponse)(nil),        // 35: toolhost.daemon.v1.DecideCallResponse
-	(*AnswerCallResponse)(nil),        // 36: toolhost.daemon.v1.AnswerCallResponse
-	(*ListApprovalsResponse)(nil),     // 37: toolhost.daemon.v1.ListApprovalsResponse
-	(*FollowApprovalsResponse)(nil),   // 38: toolhost.daemon.v1.FollowApprovalsResponse
-	(*GetApprovalResponse)(nil),       // 39: toolhost.daemon.v1.GetApprovalResponse
-	(*DecideApprovalResponse)(nil),    // 40: toolhost.daemon.v1.DecideApprovalResponse
-	(*AskResponse)(nil),               // 41: toolhost.daemon.v1.AskResponse
-	(*ListSessionsResponse)(nil),      // 42: toolhost.daemon.v1.ListSessionsResponse
-	(*EndSessionResponse)(nil),        // 43: toolhost.daemon.v1.EndSessionResponse
-	(*RestartPluginResponse)(nil),     // 44: toolhost.daemon.v1.RestartPluginResponse
-	(*RollbackPluginResponse)(nil),    // 45: toolhost.daemon.v1.RollbackPluginResponse
-	(*ApplyPluginResponse)(nil),       // 46: toolhost.daemon.v1.ApplyPluginResponse
-	(*GetSandboxResponse)(nil),        // 47: toolhost.daemon.v1.GetSandboxResponse
-	(*WatchResponse)(nil),             // 48: toolhost.daemon.v1.WatchResponse
-	(*ListWaitingResponse)(nil),       // 49: toolhost.daemon.v1.ListWaitingResponse
-	(*ReloadResponse)(nil),            // 50: toolhost.daemon.v1.ReloadResponse
-	(*RefreshResponse)(nil),           // 51: toolhost.daemon.v1.RefreshResponse
-	(*StopResponse)(nil),              // 52: toolhost.daemon.v1.StopResponse
-	(*ListFleetHostsResponse)(nil),    // 53: toolhost.daemon.v1.ListFleetHostsResponse
-	(*ListFleetToolsResponse)(nil),    // 54: toolhost.daemon.v1.ListFleetToolsResponse
-	(*DrainHostResponse)(nil),         // 55: toolhost.daemon.v1.DrainHostResponse
-	(*ListDurableCallsResponse)(nil),  // 56: toolhost.daemon.v1.ListDurableCallsResponse
-	(*GetDurableCallResponse)(nil),    // 57: toolhost.daemon.v1.GetDurableCallResponse
-	(*WaitDurableCallResponse)(nil),   // 58: toolhost.daemon.v1.WaitDurableCallResponse
-	(*CancelDurableCallResponse)(nil), // 59: toolhost.daemon.v1.CancelDurableCallResponse
+	(*DisablePluginRequest)(nil),      // 16: toolhost.daemon.v1.DisablePluginRequest
+	(*ApplyPluginRequest)(nil),        // 17: toolhost.daemon.v1.ApplyPluginRequest
+	(*GetSandboxRequest)(nil),         // 18: toolhost.daemon.v1.GetSandboxRequest
+	(*WatchRequest)(nil),              // 19: toolhost.daemon.v1.WatchRequest
+	(*ListWaitingRequest)(nil),        // 20: toolhost.daemon.v1.ListWaitingRequest
+	(*ReloadRequest)(nil),             // 21: toolhost.daemon.v1.ReloadRequest
+	(*RefreshRequest)(nil),            // 22: toolhost.daemon.v1.RefreshRequest
+	(*StopRequest)(nil),               // 23: toolhost.daemon.v1.StopRequest
+	(*ListFleetHostsRequest)(nil),     // 24: toolhost.daemon.v1.ListFleetHostsRequest
+	(*ListFleetToolsRequest)(nil),     // 25: toolhost.daemon.v1.ListFleetToolsRequest
+	(*DrainHostRequest)(nil),          // 26: toolhost.daemon.v1.DrainHostRequest
+	(*ListDurableCallsRequest)(nil),   // 27: toolhost.daemon.v1.ListDurableCallsRequest
+	(*GetDurableCallRequest)(nil),     // 28: toolhost.daemon.v1.GetDurableCallRequest
+	(*WaitDurableCallRequest)(nil),    // 29: toolhost.daemon.v1.WaitDurableCallRequest
+	(*CancelDurableCallRequest)(nil),  // 30: toolhost.daemon.v1.CancelDurableCallRequest
+	(*GetCallRequest)(nil),            // 31: toolhost.daemon.v1.GetCallRequest
+	(*OpenConsoleRequest)(nil),        // 32: toolhost.daemon.v1.OpenConsoleRequest
+	(*CloseConsoleRequest)(nil),       // 33: toolhost.daemon.v1.CloseConsoleRequest
+	(*GetStateResponse)(nil),          // 34: toolhost.daemon.v1.GetStateResponse
+	(*ListToolsResponse)(nil),         // 35: toolhost.daemon.v1.ListToolsResponse
+	(*CallResponse)(nil),              // 36: toolhost.daemon.v1.CallResponse
+	(*CancelCallResponse)(nil),        // 37: toolhost.daemon.v1.CancelCallResponse
+	(*PreviewCallResponse)(nil),       // 38: toolhost.daemon.v1.PreviewCallResponse
+	(*DecideCallResponse)(nil),        // 39: toolhost.daemon.v1.DecideCallResponse
+	(*AnswerCallResponse)(nil),        // 40: toolhost.daemon.v1.AnswerCallResponse
+	(*ListApprovalsResponse)(nil),     // 41: toolhost.daemon.v1.ListApprovalsResponse
+	(*FollowApprovalsResponse)(nil),   // 42: toolhost.daemon.v1.FollowApprovalsResponse
+	(*GetApprovalResponse)(nil),       // 43: toolhost.daemon.v1.GetApprovalResponse
+	(*DecideApprovalResponse)(nil),    // 44: toolhost.daemon.v1.DecideApprovalResponse
+	(*AskResponse)(nil),               // 45: toolhost.daemon.v1.AskResponse
+	(*ListSessionsResponse)(nil),      // 46: toolhost.daemon.v1.ListSessionsResponse
+	(*EndSessionResponse)(nil),        // 47: toolhost.daemon.v1.EndSessionResponse
+	(*RestartPluginResponse)(nil),     // 48: toolhost.daemon.v1.RestartPluginResponse
+	(*RollbackPluginResponse)(nil),    // 49: toolhost.daemon.v1.RollbackPluginResponse
+	(*DisablePluginResponse)(nil),     // 50: toolhost.daemon.v1.DisablePluginResponse
+	(*ApplyPluginResponse)(nil),       // 51: toolhost.daemon.v1.ApplyPluginResponse
+	(*GetSandboxResponse)(nil),        // 52: toolhost.daemon.v1.GetSandboxResponse
+	(*WatchResponse)(nil),             // 53: toolhost.daemon.v1.WatchResponse
+	(*ListWaitingResponse)(nil),       // 54: toolhost.daemon.v1.ListWaitingResponse
+	(*ReloadResponse)(nil),            // 55: toolhost.daemon.v1.ReloadResponse
+	(*RefreshResponse)(nil),           // 56: toolhost.daemon.v1.RefreshResponse
+	(*StopResponse)(nil),              // 57: toolhost.daemon.v1.StopResponse
+	(*ListFleetHostsResponse)(nil),    // 58: toolhost.daemon.v1.ListFleetHostsResponse
+	(*ListFleetToolsResponse)(nil),    // 59: toolhost.daemon.v1.ListFleetToolsResponse
+	(*DrainHostResponse)(nil),         // 60: toolhost.daemon.v1.DrainHostResponse
+	(*ListDurableCallsResponse)(nil),  // 61: toolhost.daemon.v1.ListDurableCallsResponse
+	(*GetDurableCallResponse)(nil),    // 62: toolhost.daemon.v1.GetDurableCallResponse
+	(*WaitDurableCallResponse)(nil),   // 63: toolhost.daemon.v1.WaitDurableCallResponse
+	(*CancelDurableCallResponse)(nil), // 64: toolhost.daemon.v1.CancelDurableCallResponse
+	(*GetCallResponse)(nil),           // 65: toolhost.daemon.v1.GetCallResponse
+	(*OpenConsoleResponse)(nil),       // 66: toolhost.daemon.v1.OpenConsoleResponse
+	(*CloseConsoleResponse)(nil),      // 67: toolhost.daemon.v1.CloseConsoleResponse
 }
 var file_toolhost_daemon_v1_daemon_proto_depIdxs = []int32{
 	0,  // 0: toolhost.daemon.v1.Daemon.GetState:input_type -> toolhost.daemon.v1.GetStateRequest
@@ -150,52 +162,60 @@ var file_toolhost_daemon_v1_daemon_proto_depIdxs = []int32{
 	13, // 13: toolhost.daemon.v1.Daemon.EndSession:input_type -> toolhost.daemon.v1.EndSessionRequest
 	14, // 14: toolhost.daemon.v1.Daemon.RestartPlugin:input_type -> toolhost.daemon.v1.RestartPluginRequest
 	15, // 15: toolhost.daemon.v1.Daemon.RollbackPlugin:input_type -> toolhost.daemon.v1.RollbackPluginRequest
-	16, // 16: toolhost.daemon.v1.Daemon.ApplyPlugin:input_type -> toolhost.daemon.v1.ApplyPluginRequest
-	17, // 17: toolhost.daemon.v1.Daemon.GetSandbox:input_type -> toolhost.daemon.v1.GetSandboxRequest
-	18, // 18: toolhost.daemon.v1.Daemon.Watch:input_type -> toolhost.daemon.v1.WatchRequest
-	19, // 19: toolhost.daemon.v1.Daemon.ListWaiting:input_type -> toolhost.daemon.v1.ListWaitingRequest
-	20, // 20: toolhost.daemon.v1.Daemon.Reload:input_type -> toolhost.daemon.v1.ReloadRequest
-	21, // 21: toolhost.daemon.v1.Daemon.Refresh:input_type -> toolhost.daemon.v1.RefreshRequest
-	22, // 22: toolhost.daemon.v1.Daemon.Stop:input_type -> toolhost.daemon.v1.StopRequest
-	23, // 23: toolhost.daemon.v1.Daemon.ListFleetHosts:input_type -> toolhost.daemon.v1.ListFleetHostsRequest
-	24, // 24: toolhost.daemon.v1.Daemon.ListFleetTools:input_type -> toolhost.daemon.v1.ListFleetToolsRequest
-	25, // 25: toolhost.daemon.v1.Daemon.DrainHost:input_type -> toolhost.daemon.v1.DrainHostRequest
-	26, // 26: toolhost.daemon.v1.Daemon.ListDurableCalls:input_type -> toolhost.daemon.v1.ListDurableCallsRequest
-	27, // 27: toolhost.daemon.v1.Daemon.GetDurableCall:input_type -> toolhost.daemon.v1.GetDurableCallRequest
-	28, // 28: toolhost.daemon.v1.Daemon.WaitDurableCall:input_type -> toolhost.daemon.v1.WaitDurableCallRequest
-	29, // 29: toolhost.daemon.v1.Daemon.CancelDurableCall:input_type -> toolhost.daemon.v1.CancelDurableCallRequest
-	30, // 30: toolhost.daemon.v1.Daemon.GetState:output_type -> toolhost.daemon.v1.GetStateResponse
-	31, // 31: toolhost.daemon.v1.Daemon.ListTools:output_type -> toolhost.daemon.v1.ListToolsResponse
-	32, // 32: toolhost.daemon.v1.Daemon.Call:output_type -> toolhost.daemon.v1.CallResponse
-	33, // 33: toolhost.daemon.v1.Daemon.CancelCall:output_type -> toolhost.daemon.v1.CancelCallResponse
-	34, // 34: toolhost.daemon.v1.Daemon.PreviewCall:output_type -> toolhost.daemon.v1.PreviewCallResponse
-	35, // 35: toolhost.daemon.v1.Daemon.DecideCall:output_type -> toolhost.daemon.v1.DecideCallResponse
-	36, // 36: toolhost.daemon.v1.Daemon.AnswerCall:output_type -> toolhost.daemon.v1.AnswerCallResponse
-	37, // 37: toolhost.daemon.v1.Daemon.ListApprovals:output_type -> toolhost.daemon.v1.ListApprovalsResponse
-	38, // 38: toolhost.daemon.v1.Daemon.FollowApprovals:output_type -> toolhost.daemon.v1.FollowApprovalsResponse
-	39, // 39: toolhost.daemon.v1.Daemon.GetApproval:output_type -> toolhost.daemon.v1.GetApprovalResponse
-	40, // 40: toolhost.daemon.v1.Daemon.DecideApproval:output_type -> toolhost.daemon.v1.DecideApprovalResponse
-	41, // 41: toolhost.daemon.v1.Daemon.Ask:output_type -> toolhost.daemon.v1.AskResponse
-	42, // 42: toolhost.daemon.v1.Daemon.ListSessions:output_type -> toolhost.daemon.v1.ListSessionsResponse
-	43, // 43: toolhost.daemon.v1.Daemon.EndSession:output_type -> toolhost.daemon.v1.EndSessionResponse
-	44, // 44: toolhost.daemon.v1.Daemon.RestartPlugin:output_type -> toolhost.daemon.v1.RestartPluginResponse
-	45, // 45: toolhost.daemon.v1.Daemon.RollbackPlugin:output_type -> toolhost.daemon.v1.RollbackPluginResponse
-	46, // 46: toolhost.daemon.v1.Daemon.ApplyPlugin:output_type -> toolhost.daemon.v1.ApplyPluginResponse
-	47, // 47: toolhost.daemon.v1.Daemon.GetSandbox:output_type -> toolhost.daemon.v1.GetSandboxResponse
-	48, // 48: toolhost.daemon.v1.Daemon.Watch:output_type -> toolhost.daemon.v1.WatchResponse
-	49, // 49: toolhost.daemon.v1.Daemon.ListWaiting:output_type -> toolhost.daemon.v1.ListWaitingResponse
-	50, // 50: toolhost.daemon.v1.Daemon.Reload:output_type -> toolhost.daemon.v1.ReloadResponse
-	51, // 51: toolhost.daemon.v1.Daemon.Refresh:output_type -> toolhost.daemon.v1.RefreshResponse
-	52, // 52: toolhost.daemon.v1.Daemon.Stop:output_type -> toolhost.daemon.v1.StopResponse
-	53, // 53: toolhost.daemon.v1.Daemon.ListFleetHosts:output_type -> toolhost.daemon.v1.ListFleetHostsResponse
-	54, // 54: toolhost.daemon.v1.Daemon.ListFleetTools:output_type -> toolhost.daemon.v1.ListFleetToolsResponse
-	55, // 55: toolhost.daemon.v1.Daemon.DrainHost:output_type -> toolhost.daemon.v1.DrainHostResponse
-	56, // 56: toolhost.daemon.v1.Daemon.ListDurableCalls:output_type -> toolhost.daemon.v1.ListDurableCallsResponse
-	57, // 57: toolhost.daemon.v1.Daemon.GetDurableCall:output_type -> toolhost.daemon.v1.GetDurableCallResponse
-	58, // 58: toolhost.daemon.v1.Daemon.WaitDurableCall:output_type -> toolhost.daemon.v1.WaitDurableCallResponse
-	59, // 59: toolhost.daemon.v1.Daemon.CancelDurableCall:output_type -> toolhost.daemon.v1.CancelDurableCallResponse
-	30, // [30:60] is the sub-list for method output_type
-	0,  // [0:30] is the sub-list for method input_type
+	16, // 16: toolhost.daemon.v1.Daemon.DisablePlugin:input_type -> toolhost.daemon.v1.DisablePluginRequest
+	17, // 17: toolhost.daemon.v1.Daemon.ApplyPlugin:input_type -> toolhost.daemon.v1.ApplyPluginRequest
+	18, // 18: toolhost.daemon.v1.Daemon.GetSandbox:input_type -> toolhost.daemon.v1.GetSandboxRequest
+	19, // 19: toolhost.daemon.v1.Daemon.Watch:input_type -> toolhost.daemon.v1.WatchRequest
+	20, // 20: toolhost.daemon.v1.Daemon.ListWaiting:input_type -> toolhost.daemon.v1.ListWaitingRequest
+	21, // 21: toolhost.daemon.v1.Daemon.Reload:input_type -> toolhost.daemon.v1.ReloadRequest
+	22, // 22: toolhost.daemon.v1.Daemon.Refresh:input_type -> toolhost.daemon.v1.RefreshRequest
+	23, // 23: toolhost.daemon.v1.Daemon.Stop:input_type -> toolhost.daemon.v1.StopRequest
+	24, // 24: toolhost.daemon.v1.Daemon.ListFleetHosts:input_type -> toolhost.daemon.v1.ListFleetHostsRequest
+	25, // 25: toolhost.daemon.v1.Daemon.ListFleetTools:input_type -> toolhost.daemon.v1.ListFleetToolsRequest
+	26, // 26: toolhost.daemon.v1.Daemon.DrainHost:input_type -> toolhost.daemon.v1.DrainHostRequest
+	27, // 27: toolhost.daemon.v1.Daemon.ListDurableCalls:input_type -> toolhost.daemon.v1.ListDurableCallsRequest
+	28, // 28: toolhost.daemon.v1.Daemon.GetDurableCall:input_type -> toolhost.daemon.v1.GetDurableCallRequest
+	29, // 29: toolhost.daemon.v1.Daemon.WaitDurableCall:input_type -> toolhost.daemon.v1.WaitDurableCallRequest
+	30, // 30: toolhost.daemon.v1.Daemon.CancelDurableCall:input_type -> toolhost.daemon.v1.CancelDurableCallRequest
+	31, // 31: toolhost.daemon.v1.Daemon.GetCall:input_type -> toolhost.daemon.v1.GetCallRequest
+	32, // 32: toolhost.daemon.v1.Daemon.OpenConsole:input_type -> toolhost.daemon.v1.OpenConsoleRequest
+	33, // 33: toolhost.daemon.v1.Daemon.CloseConsole:input_type -> toolhost.daemon.v1.CloseConsoleRequest
+	34, // 34: toolhost.daemon.v1.Daemon.GetState:output_type -> toolhost.daemon.v1.GetStateResponse
+	35, // 35: toolhost.daemon.v1.Daemon.ListTools:output_type -> toolhost.daemon.v1.ListToolsResponse
+	36, // 36: toolhost.daemon.v1.Daemon.Call:output_type -> toolhost.daemon.v1.CallResponse
+	37, // 37: toolhost.daemon.v1.Daemon.CancelCall:output_type -> toolhost.daemon.v1.CancelCallResponse
+	38, // 38: toolhost.daemon.v1.Daemon.PreviewCall:output_type -> toolhost.daemon.v1.PreviewCallResponse
+	39, // 39: toolhost.daemon.v1.Daemon.DecideCall:output_type -> toolhost.daemon.v1.DecideCallResponse
+	40, // 40: toolhost.daemon.v1.Daemon.AnswerCall:output_type -> toolhost.daemon.v1.AnswerCallResponse
+	41, // 41: toolhost.daemon.v1.Daemon.ListApprovals:output_type -> toolhost.daemon.v1.ListApprovalsResponse
+	42, // 42: toolhost.daemon.v1.Daemon.FollowApprovals:output_type -> toolhost.daemon.v1.FollowApprovalsResponse
+	43, // 43: toolhost.daemon.v1.Daemon.GetApproval:output_type -> toolhost.daemon.v1.GetApprovalResponse
+	44, // 44: toolhost.daemon.v1.Daemon.DecideApproval:output_type -> toolhost.daemon.v1.DecideApprovalResponse
+	45, // 45: toolhost.daemon.v1.Daemon.Ask:output_type -> toolhost.daemon.v1.AskResponse
+	46, // 46: toolhost.daemon.v1.Daemon.ListSessions:output_type -> toolhost.daemon.v1.ListSessionsResponse
+	47, // 47: toolhost.daemon.v1.Daemon.EndSession:output_type -> toolhost.daemon.v1.EndSessionResponse
+	48, // 48: toolhost.daemon.v1.Daemon.RestartPlugin:output_type -> toolhost.daemon.v1.RestartPluginResponse
+	49, // 49: toolhost.daemon.v1.Daemon.RollbackPlugin:output_type -> toolhost.daemon.v1.RollbackPluginResponse
+	50, // 50: toolhost.daemon.v1.Daemon.DisablePlugin:output_type -> toolhost.daemon.v1.DisablePluginResponse
+	51, // 51: toolhost.daemon.v1.Daemon.ApplyPlugin:output_type -> toolhost.daemon.v1.ApplyPluginResponse
+	52, // 52: toolhost.daemon.v1.Daemon.GetSandbox:output_type -> toolhost.daemon.v1.GetSandboxResponse
+	53, // 53: toolhost.daemon.v1.Daemon.Watch:output_type -> toolhost.daemon.v1.WatchResponse
+	54, // 54: toolhost.daemon.v1.Daemon.ListWaiting:output_type -> toolhost.daemon.v1.ListWaitingResponse
+	55, // 55: toolhost.daemon.v1.Daemon.Reload:output_type -> toolhost.daemon.v1.ReloadResponse
+	56, // 56: toolhost.daemon.v1.Daemon.Refresh:output_type -> toolhost.daemon.v1.RefreshResponse
+	57, // 57: toolhost.daemon.v1.Daemon.Stop:output_type -> toolhost.daemon.v1.StopResponse
+	58, // 58: toolhost.daemon.v1.Daemon.ListFleetHosts:output_type -> toolhost.daemon.v1.ListFleetHostsResponse
+	59, // 59: toolhost.daemon.v1.Daemon.ListFleetTools:output_type -> toolhost.daemon.v1.ListFleetToolsResponse
+	60, // 60: toolhost.daemon.v1.Daemon.DrainHost:output_type -> toolhost.daemon.v1.DrainHostResponse
+	61, // 61: toolhost.daemon.v1.Daemon.ListDurableCalls:output_type -> toolhost.daemon.v1.ListDurableCallsResponse
+	62, // 62: toolhost.daemon.v1.Daemon.GetDurableCall:output_type -> toolhost.daemon.v1.GetDurableCallResponse
+	63, // 63: toolhost.daemon.v1.Daemon.WaitDurableCall:output_type -> toolhost.daemon.v1.WaitDurableCallResponse
+	64, // 64: toolhost.daemon.v1.Daemon.CancelDurableCall:output_type -> toolhost.daemon.v1.CancelDurableCallResponse
+	65, // 65: toolhost.daemon.v1.Daemon.GetCall:output_type -> toolhost.daemon.v1.GetCallResponse
+	66, // 66: toolhost.daemon.v1.Daemon.OpenConsole:output_type -> toolhost.daemon.v1.OpenConsoleResponse
+	67, // 67: toolhost.daemon.v1.Daemon.CloseConsole:output_type -> toolhost.daemon.v1.CloseConsoleResponse
+	34, // [34:68] is the sub-list for method output_type
+	0,  // [0:34] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
@@ -208,6 +228,7 @@ func file_toolhost_daemon_v1_daemon_proto_init() {
 	}
 	file_toolhost_daemon_v1_approval_proto_init()
 	file_toolhost_daemon_v1_call_proto_init()
+	file_toolhost_daemon_v1_console_proto_init()
 	file_toolhost_daemon_v1_event_proto_init()
 	file_toolhost_daemon_v1_fleet_proto_init()
 	file_toolhost_daemon_v1_plugin_proto_init()

@@ -1646,6 +1646,86 @@ func (*RollbackPluginResponse) Descriptor() ([]byte, []int) {
 	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{19}
 }
 
+type DisablePluginRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DisablePluginRequest) Reset() {
+	*x = DisablePluginRequest{}
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DisablePluginRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DisablePluginRequest) ProtoMessage() {}
+
+func (x *DisablePluginRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DisablePluginRequest.ProtoReflect.Descriptor instead.
+func (*DisablePluginRequest) Descriptor() ([]byte, []int) {
+	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *DisablePluginRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type DisablePluginResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DisablePluginResponse) Reset() {
+	*x = DisablePluginResponse{}
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DisablePluginResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DisablePluginResponse) ProtoMessage() {}
+
+func (x *DisablePluginResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DisablePluginResponse.ProtoReflect.Descriptor instead.
+func (*DisablePluginResponse) Descriptor() ([]byte, []int) {
+	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{21}
+}
+
 type ApplyPluginRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -1655,7 +1735,7 @@ type ApplyPluginRequest struct {
 
 func (x *ApplyPluginRequest) Reset() {
 	*x = ApplyPluginRequest{}
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[20]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1667,7 +1747,7 @@ func (x *ApplyPluginRequest) String() string {
 func (*ApplyPluginRequest) ProtoMessage() {}
 
 func (x *ApplyPluginRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[20]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1680,7 +1760,7 @@ func (x *ApplyPluginRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyPluginRequest.ProtoReflect.Descriptor instead.
 func (*ApplyPluginRequest) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{20}
+	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ApplyPluginRequest) GetName() string {
@@ -1698,7 +1778,7 @@ type ApplyPluginResponse struct {
 
 func (x *ApplyPluginResponse) Reset() {
 	*x = ApplyPluginResponse{}
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[21]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1710,7 +1790,7 @@ func (x *ApplyPluginResponse) String() string {
 func (*ApplyPluginResponse) ProtoMessage() {}
 
 func (x *ApplyPluginResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[21]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1723,7 +1803,7 @@ func (x *ApplyPluginResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyPluginResponse.ProtoReflect.Descriptor instead.
 func (*ApplyPluginResponse) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{21}
+	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{23}
 }
 
 type GetSandboxRequest struct {
@@ -1735,7 +1815,7 @@ type GetSandboxRequest struct {
 
 func (x *GetSandboxRequest) Reset() {
 	*x = GetSandboxRequest{}
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[22]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1747,7 +1827,7 @@ func (x *GetSandboxRequest) String() string {
 func (*GetSandboxRequest) ProtoMessage() {}
 
 func (x *GetSandboxRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[22]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1760,7 +1840,7 @@ func (x *GetSandboxRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSandboxRequest.ProtoReflect.Descriptor instead.
 func (*GetSandboxRequest) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{22}
+	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *GetSandboxRequest) GetName() string {
@@ -1780,7 +1860,7 @@ type GetSandboxResponse struct {
 
 func (x *GetSandboxResponse) Reset() {
 	*x = GetSandboxResponse{}
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[23]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1792,7 +1872,7 @@ func (x *GetSandboxResponse) String() string {
 func (*GetSandboxResponse) ProtoMessage() {}
 
 func (x *GetSandboxResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[23]
+	mi := &file_toolhost_daemon_v1_plugin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1805,7 +1885,7 @@ func (x *GetSandboxResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSandboxResponse.ProtoReflect.Descriptor instead.
 func (*GetSandboxResponse) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{23}
+	return file_toolhost_daemon_v1_plugin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *GetSandboxResponse) GetSandbox() *Sandbox {
@@ -1956,7 +2036,10 @@ const file_toolhost_daemon_v1_plugin_proto_rawDesc = "" +
 	"\x15RestartPluginResponse\"+\n" +
 	"\x15RollbackPluginRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"\x18\n" +
-	"\x16RollbackPluginResponse\"(\n" +
+	"\x16RollbackPluginResponse\"*\n" +
+	"\x14DisablePluginRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\x17\n" +
+	"\x15DisablePluginResponse\"(\n" +
 	"\x12ApplyPluginRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"\x15\n" +
 	"\x13ApplyPluginResponse\"'\n" +
@@ -1977,7 +2060,7 @@ func file_toolhost_daemon_v1_plugin_proto_rawDescGZIP() []byte {
 	return file_toolhost_daemon_v1_plugin_proto_rawDescData
 }
 
-var file_toolhost_daemon_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_toolhost_daemon_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_toolhost_daemon_v1_plugin_proto_goTypes = []any{
 	(*Plugin)(nil),                 // 0: toolhost.daemon.v1.Plugin
 	(*Usage)(nil),                  // 1: toolhost.daemon.v1.Usage
@@ -1999,38 +2082,40 @@ var file_toolhost_daemon_v1_plugin_proto_goTypes = []any{
 	(*RestartPluginResponse)(nil),  // 17: toolhost.daemon.v1.RestartPluginResponse
 	(*RollbackPluginRequest)(nil),  // 18: toolhost.daemon.v1.RollbackPluginRequest
 	(*RollbackPluginResponse)(nil), // 19: toolhost.daemon.v1.RollbackPluginResponse
-	(*ApplyPluginRequest)(nil),     // 20: toolhost.daemon.v1.ApplyPluginRequest
-	(*ApplyPluginResponse)(nil),    // 21: toolhost.daemon.v1.ApplyPluginResponse
-	(*GetSandboxRequest)(nil),      // 22: toolhost.daemon.v1.GetSandboxRequest
-	(*GetSandboxResponse)(nil),     // 23: toolhost.daemon.v1.GetSandboxResponse
-	nil,                            // 24: toolhost.daemon.v1.Line.FactsEntry
-	(*v1.Needs)(nil),               // 25: toolhost.plugin.v1.Needs
-	(*timestamppb.Timestamp)(nil),  // 26: google.protobuf.Timestamp
+	(*DisablePluginRequest)(nil),   // 20: toolhost.daemon.v1.DisablePluginRequest
+	(*DisablePluginResponse)(nil),  // 21: toolhost.daemon.v1.DisablePluginResponse
+	(*ApplyPluginRequest)(nil),     // 22: toolhost.daemon.v1.ApplyPluginRequest
+	(*ApplyPluginResponse)(nil),    // 23: toolhost.daemon.v1.ApplyPluginResponse
+	(*GetSandboxRequest)(nil),      // 24: toolhost.daemon.v1.GetSandboxRequest
+	(*GetSandboxResponse)(nil),     // 25: toolhost.daemon.v1.GetSandboxResponse
+	nil,                            // 26: toolhost.daemon.v1.Line.FactsEntry
+	(*v1.Needs)(nil),               // 27: toolhost.plugin.v1.Needs
+	(*timestamppb.Timestamp)(nil),  // 28: google.protobuf.Timestamp
 }
 var file_toolhost_daemon_v1_plugin_proto_depIdxs = []int32{
 	2,  // 0: toolhost.daemon.v1.Plugin.kept:type_name -> toolhost.daemon.v1.KeptBinary
-	25, // 1: toolhost.daemon.v1.Plugin.needs:type_name -> toolhost.plugin.v1.Needs
+	27, // 1: toolhost.daemon.v1.Plugin.needs:type_name -> toolhost.plugin.v1.Needs
 	3,  // 2: toolhost.daemon.v1.Plugin.wants_more:type_name -> toolhost.daemon.v1.WantsMore
 	5,  // 3: toolhost.daemon.v1.Plugin.changed:type_name -> toolhost.daemon.v1.ChangedTool
 	6,  // 4: toolhost.daemon.v1.Plugin.signature:type_name -> toolhost.daemon.v1.Signature
-	26, // 5: toolhost.daemon.v1.Plugin.retry_at:type_name -> google.protobuf.Timestamp
+	28, // 5: toolhost.daemon.v1.Plugin.retry_at:type_name -> google.protobuf.Timestamp
 	7,  // 6: toolhost.daemon.v1.Plugin.lost:type_name -> toolhost.daemon.v1.LostName
 	8,  // 7: toolhost.daemon.v1.Plugin.offers:type_name -> toolhost.daemon.v1.Offers
-	26, // 8: toolhost.daemon.v1.Plugin.since:type_name -> google.protobuf.Timestamp
+	28, // 8: toolhost.daemon.v1.Plugin.since:type_name -> google.protobuf.Timestamp
 	9,  // 9: toolhost.daemon.v1.Plugin.last_fault:type_name -> toolhost.daemon.v1.PluginFault
 	1,  // 10: toolhost.daemon.v1.Plugin.usage:type_name -> toolhost.daemon.v1.Usage
-	26, // 11: toolhost.daemon.v1.KeptBinary.served:type_name -> google.protobuf.Timestamp
+	28, // 11: toolhost.daemon.v1.KeptBinary.served:type_name -> google.protobuf.Timestamp
 	4,  // 12: toolhost.daemon.v1.WantsMore.changes:type_name -> toolhost.daemon.v1.NeedsChange
-	26, // 13: toolhost.daemon.v1.Offers.since:type_name -> google.protobuf.Timestamp
-	26, // 14: toolhost.daemon.v1.PluginFault.time:type_name -> google.protobuf.Timestamp
+	28, // 13: toolhost.daemon.v1.Offers.since:type_name -> google.protobuf.Timestamp
+	28, // 14: toolhost.daemon.v1.PluginFault.time:type_name -> google.protobuf.Timestamp
 	12, // 15: toolhost.daemon.v1.Sandbox.lines:type_name -> toolhost.daemon.v1.SandboxLine
 	13, // 16: toolhost.daemon.v1.Sandbox.enforces_less:type_name -> toolhost.daemon.v1.Fall
 	14, // 17: toolhost.daemon.v1.Sandbox.denied:type_name -> toolhost.daemon.v1.Denial
 	12, // 18: toolhost.daemon.v1.Fall.was:type_name -> toolhost.daemon.v1.SandboxLine
 	12, // 19: toolhost.daemon.v1.Fall.is:type_name -> toolhost.daemon.v1.SandboxLine
-	26, // 20: toolhost.daemon.v1.Denial.last:type_name -> google.protobuf.Timestamp
-	26, // 21: toolhost.daemon.v1.Line.time:type_name -> google.protobuf.Timestamp
-	24, // 22: toolhost.daemon.v1.Line.facts:type_name -> toolhost.daemon.v1.Line.FactsEntry
+	28, // 20: toolhost.daemon.v1.Denial.last:type_name -> google.protobuf.Timestamp
+	28, // 21: toolhost.daemon.v1.Line.time:type_name -> google.protobuf.Timestamp
+	26, // 22: toolhost.daemon.v1.Line.facts:type_name -> toolhost.daemon.v1.Line.FactsEntry
 	11, // 23: toolhost.daemon.v1.GetSandboxResponse.sandbox:type_name -> toolhost.daemon.v1.Sandbox
 	24, // [24:24] is the sub-list for method output_type
 	24, // [24:24] is the sub-list for method input_type
@@ -2050,7 +2135,7 @@ func file_toolhost_daemon_v1_plugin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolhost_daemon_v1_plugin_proto_rawDesc), len(file_toolhost_daemon_v1_plugin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   25,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

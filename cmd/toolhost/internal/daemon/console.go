@@ -1,0 +1,78 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/paths"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/host/audit"
+	"github.com/toolhost/toolhost/internal/known"
+	"github.com/toolhost/toolhost/internal/pluginrun"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
+)
+
+// DisablePlugin does what toolhost plugins disable does.
+func (d *daemon) DisablePlugin(ctx context.Context, r *daemonv1.DisablePluginRequest) (*daemonv1.DisablePluginResponse, error) {
+	err := d.disable(ctx, r.GetName())
+	return &daemonv1.DisablePluginResponse{}, control.Record(ctx, d, audit.Record{Action: "plugins disable", Object: r.GetName()}, err)
+}
+
+func (d *daemon) disable(ctx context.Context, name string) error {
+	unknown := tool.Errorf(tool.CodeNotFound, "there is no plugin %.64q", name)
+	p, ok := session.Status(d.Host.Plugins(), name)
+	if !ok {
+		return unknown
+	}
+	key := known.At(p.Path, name)
+	if p.Kind == pluginrun.KindMCP {
+		one, ok := d.current.Load().loaded.Servers.Get(name)
+		if !ok {
+			return unknown
+		}
+		file, err := paths.Canonical(one.File)
+		if err != nil {
+			return err
+		}
+		key = known.Plugin{Dir: file, Name: name}
+	}
+	book, err := known.OpenOwn()
+	if err != nil {
+		return err
+	}
+	if err := book.Decide(func(all known.Records) { all.Change(key, func(r *known.Record) { r.Disabled = true }) }); err != nil {
+		return err
+	}
+	_, err = d.ApplyPlugin(ctx, &daemonv1.ApplyPluginRequest{Name: name})
+	return err
+}
+
+// GetCall finds the call in the log, from its end on.
+func (d *daemon) GetCall(ctx context.Context, r *daemonv1.GetCallRequest) (*daemonv1.GetCallResponse, error) {
+	out := &daemonv1.GetCallResponse{}
+	if d.Audit == "" {
+		return nil, tool.Errorf(tool.CodeUnsupported, "this daemon records no calls").Try("set audit.file in its configuration")
+	}
+	if r.GetId() == "" {
+		return out, nil
+	}
+	var broken *audit.Break // such a line tells nothing of this call
+	for e, err := range audit.Search(ctx, d.Audit, audit.Filter{Text: r.GetId(), Limit: maxRecords}) {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return out, nil
+		case errors.As(err, &broken):
+		case err != nil:
+			return nil, err
+		case e.Call == r.GetId():
+			out.Records = append(out.Records, string(e.Raw))
+		}
+	}
+	return out, nil
+}
+
+// maxRecords bounds the lines that say something of one call.
+const maxRecords = 500
