@@ -75,7 +75,7 @@ var floors = map[string][][]string{
 		},
 		{"internal/output", "internal/toggle", "internal/control"},
 		{"internal/arguments", "internal/terminal", "internal/metrics", "internal/config"},
-		{"internal/servers", "internal/mcphttp", "internal/pins", "internal/reference", "internal/connect", "internal/telemetry"},
+		{"internal/servers", "internal/mcphttp", "internal/pins", "internal/reference", "internal/connect", "internal/telemetry", "internal/console"},
 		{"internal/setup"},
 		{"internal/session"},
 		{"internal/daemon", "internal/doctor", "internal/installer"}, // what a daemon serves is a session

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -38,45 +39,55 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("toolhost_"+name, help, labels, nil)
 }
 
+// What is collected, once [New] has described it: most commands never do.
 var (
-	descInfo      = describe("info", "The version of the daemon, and the revision of its source.", "version", "revision")
-	descSince     = describe("start_time_seconds", "When the daemon began to serve, in Unix time.")
-	descTools     = describe("tools", "Tools that can be called.")
-	descFaults    = describe("faults", "Faults of plugins, directories and the configuration, see toolhost status.")
-	descSkipped   = describe("skipped_files", "Files in plugin directories that are not plugins.")
-	descLeaving   = describe("draining_processes", "Processes that were replaced or withdrawn, whose calls may still end.")
-	descCalls     = describe("calls_in_progress", "Calls that have not ended, whichever way they came in.")
+	descInfo, descSince, descTools, descFaults, descSkipped, descLeaving                                *prometheus.Desc
+	descCalls, descApprovals, descSessions, descMCPCalls, descMCPUsers, descDropped                     *prometheus.Desc
+	descLines, descUnwritten, descLag, descState, descStarts, descCrashes                               *prometheus.Desc
+	descRunning, descWaiting, descUpgrades, descSpare, descCPU, descMemory                              *prometheus.Desc
+	descMost, descFiles, descRefused, descUpgrade, descHeld, descWants                                  *prometheus.Desc
+	descFleetReached, descFleetHosts, descFleetTools, descFleetQueued, descFleetRunning, descFleetCalls *prometheus.Desc
+)
+
+var describeAll = sync.OnceFunc(func() {
+	descInfo = describe("info", "The version of the daemon, and the revision of its source.", "version", "revision")
+	descSince = describe("start_time_seconds", "When the daemon began to serve, in Unix time.")
+	descTools = describe("tools", "Tools that can be called.")
+	descFaults = describe("faults", "Faults of plugins, directories and the configuration, see toolhost status.")
+	descSkipped = describe("skipped_files", "Files in plugin directories that are not plugins.")
+	descLeaving = describe("draining_processes", "Processes that were replaced or withdrawn, whose calls may still end.")
+	descCalls = describe("calls_in_progress", "Calls that have not ended, whichever way they came in.")
 	descApprovals = describe("approvals_waiting", "Calls that wait for a person's answer.")
-	descSessions  = describe("sessions", "Named sessions.")
-	descMCPCalls  = describe("http_requests_in_progress", "Requests to the MCP endpoint that are not answered yet.")
-	descMCPUsers  = describe("http_callers", "Callers who have such requests.")
-	descDropped   = describe("events_dropped_total", "Events of calls, tools and plugins that these numbers have missed, as too many came at once.")
-	descLines     = describe("audit_lines_total", "Lines that were put on record.")
+	descSessions = describe("sessions", "Named sessions.")
+	descMCPCalls = describe("http_requests_in_progress", "Requests to the MCP endpoint that are not answered yet.")
+	descMCPUsers = describe("http_callers", "Callers who have such requests.")
+	descDropped = describe("events_dropped_total", "Events of calls, tools and plugins that these numbers have missed, as too many came at once.")
+	descLines = describe("audit_lines_total", "Lines that were put on record.")
 	descUnwritten = describe("audit_failed_total", "Lines that could not be put on record.")
-	descLag       = describe("audit_lines_waiting", "Lines that wait in memory, as another process keeps the record locked.")
-	descState     = describe("plugin_state", "1 for the state that a plugin is in, 0 for the others.", "plugin", "state")
-	descStarts    = describe("plugin_starts_total", "Starts of a plugin's process since it was loaded or upgraded.", "plugin")
-	descCrashes   = describe("plugin_crashes_total", "Crashes of a plugin's process since it was loaded or upgraded.", "plugin")
-	descRunning   = describe("plugin_calls_running", "Calls that a plugin's process works on.", "plugin")
-	descWaiting   = describe("plugin_calls_waiting", "Calls that wait for their turn (limits.running).", "plugin")
-	descUpgrades  = describe("plugin_upgrades_total", "How often another binary, or other settings, took the place of those before.", "plugin")
-	descSpare     = describe("plugin_spare", "1 if a process of a plugin is kept warm.", "plugin")
-	descCPU       = describe("plugin_cpu_seconds_total", "Processor time of all processes that a plugin has had.", "plugin")
-	descMemory    = describe("plugin_memory_bytes", "Memory of a plugin's processes: of its control group without files that can be dropped, or what is resident.", "plugin")
-	descMost      = describe("plugin_memory_max_bytes", "The most that this was since the processes of now began, with files.", "plugin")
-	descFiles     = describe("plugin_descriptors", "Descriptors that a plugin's processes have open.", "plugin")
-	descRefused   = describe("plugin_refused_accesses_total", "Accesses that a plugin's sandbox refused, as far as the system tells: system calls and hosts, not files.", "plugin")
-	descUpgrade   = describe("plugin_upgrade_failed", "1 if a newer file or newer settings of a plugin could not be used.", "plugin")
-	descHeld      = describe("plugin_held", "1 if a change of a plugin waits for the operator.", "plugin")
-	descWants     = describe("plugin_wants_more", "1 if a plugin needs more than was accepted, and runs without.", "plugin")
+	descLag = describe("audit_lines_waiting", "Lines that wait in memory, as another process keeps the record locked.")
+	descState = describe("plugin_state", "1 for the state that a plugin is in, 0 for the others.", "plugin", "state")
+	descStarts = describe("plugin_starts_total", "Starts of a plugin's process since it was loaded or upgraded.", "plugin")
+	descCrashes = describe("plugin_crashes_total", "Crashes of a plugin's process since it was loaded or upgraded.", "plugin")
+	descRunning = describe("plugin_calls_running", "Calls that a plugin's process works on.", "plugin")
+	descWaiting = describe("plugin_calls_waiting", "Calls that wait for their turn (limits.running).", "plugin")
+	descUpgrades = describe("plugin_upgrades_total", "How often another binary, or other settings, took the place of those before.", "plugin")
+	descSpare = describe("plugin_spare", "1 if a process of a plugin is kept warm.", "plugin")
+	descCPU = describe("plugin_cpu_seconds_total", "Processor time of all processes that a plugin has had.", "plugin")
+	descMemory = describe("plugin_memory_bytes", "Memory of a plugin's processes: of its control group without files that can be dropped, or what is resident.", "plugin")
+	descMost = describe("plugin_memory_max_bytes", "The most that this was since the processes of now began, with files.", "plugin")
+	descFiles = describe("plugin_descriptors", "Descriptors that a plugin's processes have open.", "plugin")
+	descRefused = describe("plugin_refused_accesses_total", "Accesses that a plugin's sandbox refused, as far as the system tells: system calls and hosts, not files.", "plugin")
+	descUpgrade = describe("plugin_upgrade_failed", "1 if a newer file or newer settings of a plugin could not be used.", "plugin")
+	descHeld = describe("plugin_held", "1 if a change of a plugin waits for the operator.", "plugin")
+	descWants = describe("plugin_wants_more", "1 if a plugin needs more than was accepted, and runs without.", "plugin")
 
 	descFleetReached = describe("fleet_reached", "1 if the host is in its fleet, 0 if no NATS server is reached; absent: it has none.")
-	descFleetHosts   = describe("fleet_hosts", "Other hosts of the fleet, refused if they are not used.", "refused")
-	descFleetTools   = describe("fleet_tools", "Tools of other hosts that are mounted.")
-	descFleetQueued  = describe("fleet_queue_calls", "Durable calls of all hosts in the queue; absent: the host takes no part in it.")
+	descFleetHosts = describe("fleet_hosts", "Other hosts of the fleet, refused if they are not used.", "refused")
+	descFleetTools = describe("fleet_tools", "Tools of other hosts that are mounted.")
+	descFleetQueued = describe("fleet_queue_calls", "Durable calls of all hosts in the queue; absent: the host takes no part in it.")
 	descFleetRunning = describe("fleet_queue_calls_running", "Durable calls that run on this host.")
-	descFleetCalls   = describe("fleet_calls_in_progress", "Calls of this host that other hosts of its fleet run.")
-)
+	descFleetCalls = describe("fleet_calls_in_progress", "Calls of this host that other hosts of its fleet run.")
+})
 
 // Describe implements [prometheus.Collector].
 func (states) Describe(out chan<- *prometheus.Desc) {
