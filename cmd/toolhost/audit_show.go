@@ -32,7 +32,7 @@ func newAuditShowCommand(log *auditFile) *cobra.Command {
 		Long: `Show all that the log has of one call: the reason why it took its time, who made it, who or
 what decided that it may run, how it ended, its questions, and a bar for each phase:
 
-  asked    a person or program was asked whether it may run, or its own questions were
+  asked    it waited for a yes, or for answers to its own questions
   retried  earlier attempts, and the pauses between them
   started  its plugin was started
   queued   it waited for its turn (limits.running)

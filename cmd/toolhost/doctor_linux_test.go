@@ -357,7 +357,7 @@ func TestDoctorFindsNothing(t *testing.T) {
 	w := newWorld(t, "player")
 	w.run("doctor").exits(0).prints("ok       daemon: none is running on")
 	w.serve()
-	o := w.run("doctor").exits(0).prints("ok       plugin directories: ", "ok       state: ", "serves 16 tools of 1 plugin on")
+	o := w.run("doctor").exits(0).prints("ok       plugin directories: ", "ok       state: ", "serves 17 tools of 1 plugin on")
 	for line := range strings.Lines(o.stdout) {
 		if strings.HasPrefix(line, "failed") {
 			t.Errorf("it prints %s", line)

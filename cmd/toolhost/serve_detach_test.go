@@ -25,7 +25,7 @@ func TestServeDetach(t *testing.T) {
 	equal(t, "the pid", d.PID, status.PID)
 	equal(t, "the socket", d.Socket, w.socket())
 	equal(t, "the log", d.Log, filepath.Join(w.state, "toolhost", "daemon.log"))
-	if text := require.Must(os.ReadFile(d.Log))(t); !strings.Contains(string(text), "ready: 16 tools of 1 plugins") {
+	if text := require.Must(os.ReadFile(d.Log))(t); !strings.Contains(string(text), "ready: 17 tools of 1 plugins") {
 		t.Errorf("the log is %s", text)
 	}
 	serve().exits(exit.Failed).says("another daemon has the socket", "the daemon ended before it was ready (exit status 1)", d.Log)

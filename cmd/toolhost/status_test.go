@@ -95,7 +95,7 @@ func TestServeLogsJSON(t *testing.T) {
 	w := newWorld(t, "player", "quitter")
 	w.found("nonsense: [\n")
 	s := w.begin("--json")
-	s.await("ready: 16 tools")
+	s.await("ready: 17 tools")
 	w.run("call", "play.exit", `{"status":3}`, "--log-level", "info").exits(6).says("using the daemon")
 	s.await(`"event":"crashed"`)
 	s.ends(15, 0)

@@ -62,7 +62,7 @@ func TestToolsFilter(t *testing.T) {
 		w.run(append([]string{"tools", "--json"}, c.flags...)...).exits(0).json(&tools)
 		equalLists(t, "the tools", names(tools), c.want)
 	}
-	w.run("tools", "--search", "nothing like this").exits(0).says("no tool matches (16 are registered)")
+	w.run("tools", "--search", "nothing like this").exits(0).says("no tool matches (17 are registered)")
 }
 
 func TestToolsShow(t *testing.T) {

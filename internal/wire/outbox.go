@@ -39,7 +39,7 @@ type outgoing struct {
 	left   int      // bytes in pieces
 	total  int
 	window int            // bytes that the receiver still accepts
-	sent   callctx.Sender // is told when all of it is written; nil: no one is
+	sent   callctx.Sender // is told when all but the last piece of it is written; nil: no one is
 }
 
 const (
@@ -224,6 +224,9 @@ func (o *outbox) write(chunks, some bool) error {
 		head, body, last := o.next(chunks)
 		o.writes, o.callerWriting = o.writes+1, some
 		o.mu.Unlock()
+		if last != nil && last.sent != nil { // before the answer can come
+			last.sent.NoteSent()
+		}
 		err := o.carrier.Send(head, body)
 		o.mu.Lock()
 		o.callerWriting = false
@@ -235,9 +238,6 @@ func (o *outbox) write(chunks, some bool) error {
 		if err != nil {
 			o.failLocked(err)
 			return err
-		}
-		if last != nil && last.sent != nil {
-			last.sent.NoteSent()
 		}
 	}
 	return nil

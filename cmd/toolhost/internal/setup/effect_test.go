@@ -149,7 +149,7 @@ func TestEveryKeyHasAnEffect(t *testing.T) {
 	nothing := effects(t, parsed(t, nil))
 	for _, l := range all {
 		name := strings.Join(l.path, ".")
-		if slices.Contains(commandKeys, name) || l.path[0] == "mcp_servers" || l.path[0] == "nats" { // packages servers and daemon have tests of those
+		if slices.Contains(commandKeys, name) || l.path[0] == "mcp_servers" || l.path[0] == "nats" || l.path[0] == "telemetry" { // packages servers, daemon and telemetry have tests of those
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
