@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -134,6 +135,14 @@ func TestConsole(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(done.stdout), &o))
 	if _, text := one.call("GetCall", `{"id":"`+o.ID+`"}`); !strings.Contains(text, `\"text\":\"whole\"`) || strings.Contains(text, "play.danger") {
 		t.Errorf("the call on record: %s", text)
+	}
+	var status daemonStatus
+	w.run("status", "--json").exits(0).json(&status)
+	record := require.Must(audit.Open(status.Audit, audit.Options{}))(t)
+	require.NoError(t, record.Write(audit.Record{Event: audit.End, Call: "inner", Parent: o.ID, Tool: "play.echo"}))
+	require.NoError(t, record.Close())
+	if _, text := one.call("GetCall", `{"id":"`+o.ID+`"}`); !strings.Contains(text, `\"call\":\"inner\"`) {
+		t.Errorf("the call on record has none that was made in it: %s", text)
 	}
 	one.call("DisablePlugin", `{"name":"player"}`)
 	w.run("plugins").exits(0).prints("disabled")

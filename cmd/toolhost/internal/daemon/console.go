@@ -50,7 +50,7 @@ func (d *daemon) disable(ctx context.Context, name string) error {
 	return err
 }
 
-// GetCall finds the call in the log, from its end on.
+// GetCall finds the call, and those that were made in it, in the log, from its end on.
 func (d *daemon) GetCall(ctx context.Context, r *daemonv1.GetCallRequest) (*daemonv1.GetCallResponse, error) {
 	out := &daemonv1.GetCallResponse{}
 	if d.Audit == "" {
@@ -67,7 +67,7 @@ func (d *daemon) GetCall(ctx context.Context, r *daemonv1.GetCallRequest) (*daem
 		case errors.As(err, &broken):
 		case err != nil:
 			return nil, err
-		case e.Call == r.GetId():
+		case e.Call == r.GetId(), e.Parent == r.GetId():
 			out.Records = append(out.Records, string(e.Raw))
 		}
 	}
