@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -176,17 +177,21 @@ func (d *directory) gone(all ...*member) {
 	d.bell.ring()
 }
 
-// reconfigured drops the hosts that are not known any more, and has the others read by the settings that are new.
+// reconfigured lets go of the hosts that are not known any more, and has the others read by the settings that are new.
 func (d *directory) reconfigured() {
 	c := d.settings.Load()
-	var gone []*member
 	d.mu.Lock()
 	for _, m := range d.members {
 		p, known := c.known[m.key]
-		if m.peer = p.name; !known {
-			gone = append(gone, m)
-			d.drop(m, "its key is not known any more")
+		m.peer = p.name
+		if !known && !m.removed {
+			d.log.Info("a host is not known any more: calls of both sides end, and none begin", "host", m.host, "instance", m.id)
+			m.timer.Stop() // what it says is a stranger's
+			d.background(func() { d.letGo(m) })
+		} else if known && m.removed {
+			m.timer.Reset(silence(m.said.every()))
 		}
+		m.removed = !known
 		m.changed.send()
 	}
 	maps.DeleteFunc(d.strangers, func(_ string, s *stranger) bool {
@@ -194,7 +199,26 @@ func (d *directory) reconfigured() {
 		return known
 	})
 	d.mu.Unlock()
-	d.gone(gone...)
+}
+
+// removedTime bounds how long the calls of a host may take that is not known any more, and those of this one there.
+const removedTime = time.Minute
+
+// letGo drops a host that was removed, unless it is known again, when the calls of both sides have ended, or after a while.
+func (d *directory) letGo(m *member) {
+	ctx, cancel := context.WithTimeout(m.life, removedTime)
+	defer cancel()
+	for m.calls.Load() > 0 || d.inbound.callsOf(m.key) > 0 {
+		if !pause(ctx, probeTime/10) {
+			break
+		}
+	}
+	d.mu.Lock()
+	removed := m.removed && d.drop(m, "its key is not known any more")
+	d.mu.Unlock()
+	if removed {
+		d.gone(m)
+	}
 }
 
 // disconnected ends the lines that went over the connection, and not those on the next one: there may be one already.

@@ -79,6 +79,16 @@ func (s *inbound) of(a *announcement) *callingHost {
 	return v
 }
 
+// callsOf returns how many calls of the hosts with a key run here.
+func (s *inbound) callsOf(key string) int32 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if paid := s.accounts[key]; paid != nil {
+		return paid.calls.Load()
+	}
+	return 0
+}
+
 // admit adds a link, in the place of one that was never proven if there are too many.
 func (v *callingHost) admit(g *servedLink) bool {
 	v.mu.Lock()

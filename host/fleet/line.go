@@ -170,7 +170,11 @@ func (m *member) unreachable(err error) *tool.Error {
 	case errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrConnectionReconnecting), errors.Is(err, nats.ErrDisconnected):
 		why = "the connection to the NATS server is lost"
 	}
-	return tool.Errorf(tool.CodeUnavailable, "host %s cannot be reached: %s", m.host, why).
+	code := tool.CodeUnavailable
+	if e := new(tool.Error); errors.As(err, &e) && e.Code == tool.CodePermissionDenied { // it does not know this host
+		code = e.Code
+	}
+	return tool.Errorf(code, "host %s cannot be reached: %s", m.host, why).
 		At(callstage.Execute).NeverSent().Because(err).Try("try again later").Fix(remedy.Hosts.String())
 }
 

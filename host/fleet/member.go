@@ -45,6 +45,7 @@ type member struct {
 
 	// The fields below are guarded by the directory's lock.
 	peer    string // its name in the configuration
+	removed bool   // its key is not known any more: the calls of both sides end, and none begin
 	said    *announcement
 	heard   time.Time
 	asked   time.Time // in vain since then; zero: it has answered
@@ -52,6 +53,7 @@ type member struct {
 	late    bool
 	refused string // why it is not used
 	unread  string // why what it shares could not be read; empty: it was
+	denies  bool   // that is as it does not know this host
 	timer   *time.Timer
 	line    *line         // to it; nil: there is none
 	dialing chan struct{} // closed when the attempt to make one has ended
@@ -60,7 +62,7 @@ type member struct {
 
 // usable reports whether calls may go to the host, and takes says that it has not said that it
 // wants no new ones. The directory's lock is held.
-func (m *member) usable() bool { return m.refused == "" && !m.said.Leaving }
+func (m *member) usable() bool { return m.refused == "" && !m.removed && !m.said.Leaving }
 func (m *member) takes() bool  { return m.usable() && !m.said.Draining }
 
 // askSoon has a host that has calls of this one asked as soon as in a small fleet, if it announces itself less often. The

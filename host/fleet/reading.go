@@ -41,6 +41,9 @@ func (s *mounts) follow(m *member) {
 		begin := time.Now()
 		m.compiling = 0
 		err := s.sync(m.life, m)
+		if tool.CodeOf(err) == tool.CodePermissionDenied { // it would refuse each call
+			s.take(m, nil, reading{})
+		}
 		m.attempted(err)
 		if err == nil { // one that has other schemas all the time has a fifth of the time at most
 			again = firstPause
@@ -69,6 +72,7 @@ type reading struct{ revision, epoch uint64 }
 // attempted takes how an attempt to read what the host shares has ended.
 func (m *member) attempted(err error) {
 	m.directory.mu.Lock()
+	m.denies = tool.CodeOf(err) == tool.CodePermissionDenied
 	if m.unread = ""; err != nil {
 		m.unread = "what it shares could not be read: " + sanitize.Line(err.Error(), maxReason)
 	}

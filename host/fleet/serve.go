@@ -54,6 +54,11 @@ func refuse(respond func([]byte) error, code tool.Code, format string, args ...a
 	_ = respond(link.Refuse(tool.Errorf(code, format, args...)))
 }
 
+// unknown is the error of a host with a key that is not known.
+func (s *inbound) unknown(key string) *tool.Error {
+	return tool.Errorf(tool.CodePermissionDenied, "host %s does not know the key %s: add it under nats.peers there", s.settings.Load().Name, key)
+}
+
 // checkOpening reads a request for a link, and what its host says of itself; nil: it is not one of a host
 // that is known.
 func (s *inbound) checkOpening(data []byte, respond func([]byte) error) (*link.Opening, *announcement) {
@@ -67,7 +72,7 @@ func (s *inbound) checkOpening(data []byte, respond func([]byte) error) (*link.O
 	}
 	if _, known := s.settings.Load().known[a.Key]; !known {
 		s.directory.stranger(a, o.About)
-		refuse(respond, tool.CodePermissionDenied, "host %s does not know the key %s: add it under nats.peers there", s.settings.Load().Name, a.Key)
+		_ = respond(link.Refuse(s.unknown(a.Key)))
 		return nil, nil
 	}
 	if !a.signed(o.About) {
@@ -141,7 +146,7 @@ func (g *servedLink) Execute(ctx context.Context, call tool.Call) (tool.Result, 
 	c := g.inbound.settings.Load()
 	p, known := c.known[g.key]
 	if !known {
-		return failed(tool.Errorf(tool.CodePermissionDenied, "the host is not known here any more").NeverSent()), nil
+		return failed(g.inbound.unknown(g.key).NeverSent()), nil
 	}
 	var out any
 	var err error

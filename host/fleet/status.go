@@ -111,6 +111,10 @@ func (d *directory) Hosts() []HostStatus {
 		switch {
 		case m.refused != "":
 			s.State, s.Reason = HostRefused, m.refused
+		case m.denies:
+			s.State = HostRefused
+		case m.removed:
+			s.State, s.Reason = HostDraining, "its key is not known here any more: the calls end that run"
 		case m.late:
 			s.State = HostLate
 		case m.said.Draining:
@@ -118,8 +122,8 @@ func (d *directory) Hosts() []HostStatus {
 		}
 		out = append(out, s)
 	}
-	for _, x := range d.strangers {
-		if time.Since(x.heard) > silence(x.said.every())+goneAfter {
+	for id, x := range d.strangers {
+		if d.members[id] != nil || time.Since(x.heard) > silence(x.said.every())+goneAfter {
 			continue
 		}
 		s := status(x.said, x.heard)
