@@ -131,10 +131,11 @@ func TestFleetOfPeers(t *testing.T) {
 	c.run("fleet", "drain", "a").exits(5)
 	a.run("fleet").exits(0).prints("b (bee)", "c (sea)")
 
-	a.configure(append(conf, "  callers: {bee: {grants: [fs:read]}}")...)
-	one.await("toolhost: reloaded: nats")
 	b.configure("nats:", "  url: "+one.server(), "  mount: ['*']", "  prefix: far.", "  name: b", "  peers: {ay: {key: "+keyA+"}}", "callers: {cli: {grants: [fs:read]}}")
 	b.run("reload").exits(0)
+	b.run(read...).exits(5).says("on host a: grant it under nats.callers, as bee/cli")
+	a.configure(append(conf, "  callers: {bee: {grants: [fs:read]}}")...)
+	one.await("toolhost: reloaded: nats")
 	b.run(read...).exits(0).prints("text of a")
 	a.run("audit", "--caller", "bee/*", "--json").exits(0).prints(`"fs.read"`)
 

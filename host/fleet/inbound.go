@@ -294,6 +294,14 @@ func (v *callingHost) evict() bool {
 	return found != nil
 }
 
+// String names the caller, as [Config.Accept] may tell callers apart.
+func (c Caller) String() string {
+	if c.Name == "" {
+		return c.account()
+	}
+	return c.account() + "/" + c.Name
+}
+
 // account names who answers for the caller.
 func (c Caller) account() string {
 	if c.Peer != "" {

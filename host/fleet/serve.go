@@ -12,6 +12,7 @@ import (
 	"github.com/toolhost/toolhost/host/fleet/internal/link"
 	"github.com/toolhost/toolhost/internal/callctx"
 	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/internal/textstream"
 	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -227,10 +228,28 @@ func (g *servedLink) run(ctx context.Context, c *configured, p namedPeer, call t
 	out, res, err := session.CallWith(ctx, call, o)
 	a := answer{Phases: &out.Metadata.Phases}
 	if err != nil {
-		return a.failed(err)
+		return a.failed(g.advised(err, Caller{Peer: p.name, Host: g.called, Name: call.Caller}))
 	}
 	a.Reset = reset
 	return a.result(withoutAnswer(res))
+}
+
+// advised returns the error of a call that was not allowed, with what the operator of this host can do: the chain's
+// advice is for sessions of this host's own.
+func (*servedLink) advised(err error, by Caller) error {
+	e := *tool.AsError(err)
+	switch e.Stage {
+	case callstage.Authorize:
+		e.OperatorHint = remedy.GrantCaller.For(by.String())
+	case callstage.Approve:
+		if e.Code != tool.CodeApprovalRequired {
+			return err
+		}
+		e.OperatorHint = remedy.AskCaller.For(by.String())
+	default:
+		return err
+	}
+	return &e
 }
 
 func (c *Config) maxCalls() int { return cmp.Or(max(c.MaxCalls, 0), defaultMaxCalls) }
