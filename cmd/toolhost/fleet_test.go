@@ -209,3 +209,29 @@ func TestFleetWithoutServer(t *testing.T) {
 	b.run("call", "play.echo").exits(0)
 	b.run("status").exits(0)
 }
+
+// A peer that is taken out of the configuration is let go: its call ends in peace, also where the server is in the
+// daemon that removes it, which warns of what it shares with no one.
+func TestRemovedPeer(t *testing.T) {
+	t.Parallel()
+	a, b := newWorld(t, "player", "fs"), newWorld(t)
+	keyA, keyB := a.fleetKey(), b.fleetKey()
+	a.configure("nats: {embedded: 0, name: a, share: [play.hold, fs.read], peers: {bee: {key: " + keyB + "}}}")
+	one := a.begin()
+	one.await("no caller of another host may call tools that are shared")
+	one.await("toolhost: ready: ")
+	b.configure("nats: {url: '" + one.server() + "', name: b, mount: ['*'], peers: {ay: {key: " + keyA + "}}}")
+	b.serve()
+	b.until("its tools are there", func() bool { return b.knows("play.hold") })
+	until := newFIFO(t)
+	u := b.startCall(newFIFO(t), "call", "play.hold", "--arg", "until="+until)
+	a.configure("nats: {embedded: 0, name: a, share: [play.hold]}")
+	one.await("toolhost: reloaded: nats")
+	b.until("its tools are gone", func() bool { return !b.knows("play.hold") })
+	b.run("fleet").exits(0).prints("refused", "host a does not know the key "+keyB+": add it under nats.peers there")
+	to := openFIFO(t, until, os.O_WRONLY, u.ended)
+	require.Must(to.WriteString("in peace"))(t)
+	require.NoError(t, to.Close())
+	(<-u.ended).exits(0).prints("in peace")
+	b.until("it may not log in any more", func() bool { return b.hosts()["b"].State == fleet.HostLate })
+}
