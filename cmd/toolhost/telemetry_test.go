@@ -142,6 +142,7 @@ func TestOneTrace(t *testing.T) {
 		w.run("audit", "--tool", "play.trace", "--json").exits(0).prints(`"trace":"` + clientTrace + `"`)
 	}
 	one.await("trace=" + clientTrace)
+	b.until("the metrics have what was sent", func() bool { return strings.Contains(b.over("/metrics"), `toolhost_traced_calls_total{result="sent"} 1`) })
 	c.mu.Lock()
 	slices.Sort(c.from)
 	equalLists(t, "the services", slices.Compact(c.from), []string{"host-a", "host-b"})
@@ -218,6 +219,9 @@ func TestCollectorThatFails(t *testing.T) {
 			if by.says != "" {
 				d.await("the collector does not take traces")
 				w.run("call", "play.echo").exits(0)
+				if text := w.over("/metrics"); strings.Contains(text, `traced_calls_total{result="failed"} 0`) || !strings.Contains(text, `traced_calls_total{result="sent"} 0`) {
+					t.Errorf("the metrics are\n%s", text)
+				}
 				w.run("status").exits(1).prints("traces do not arrive at "+url, by.says)
 				w.run("doctor").exits(1).prints("telemetry", by.says)
 			}

@@ -189,6 +189,13 @@ func (d *daemon) snapshot() metrics.Snapshot {
 	}
 	written := &d.session.Written
 	out.Lines, out.Failed, out.Waiting = written.Lines.Load(), written.Failed.Load(), written.Waiting.Load()
+	if last := written.Last.Load(); last != 0 {
+		out.LastLine = time.UnixMilli(last)
+	}
+	if d.Telemetry != nil {
+		out.Traces = &d.Telemetry.Counts
+	}
+	out.Callers = d.activity.Loads()
 	out.Sessions, out.Dropped = d.sessions.count(), d.Host.Status().DroppedEvents
 	return out
 }

@@ -36,11 +36,16 @@ const (
 	flushTime = 2 * time.Second
 )
 
-// Exporter sends spans of calls. A nil Exporter sends nothing.
-type Exporter struct {
+// Counts are of calls whose spans were to be sent.
+type Counts struct {
 	Sent    atomic.Uint64 // calls that the collector has taken
 	Failed  atomic.Uint64 // and that it has not
 	Dropped atomic.Uint64 // and for which there was no room
+}
+
+// Exporter sends spans of calls. A nil Exporter sends nothing.
+type Exporter struct {
+	Counts
 
 	endpoint  string
 	exposed   bool
