@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"encoding/hex"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -14,12 +16,21 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	collectorpb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/telemetry"
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/mcpclient"
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/callctx"
 	"github.com/toolhost/toolhost/internal/test/require"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // collector is an OTLP receiver.
@@ -105,11 +116,12 @@ func TestOneTrace(t *testing.T) {
 		w.env = append(w.env, "COLLECTOR_KEY=secret-1", "OTEL_SERVICE_NAME="+map[*world]string{a: "host-a", b: "host-b"}[w])
 	}
 	b.sharesKey(a)
-	a.configure(telemetry, "nats: {share: [play.*]}")
+	a.configure(telemetry, "nats: {share: [play.*, srv.*]}", "mcp_servers: {srv: {command: "+filepath.Join(built.dir, "mcpserver")+", args: [trace]}}",
+		"tools: {srv.trace: {safety: safe}}")
 	one := a.serve("--nats", "embedded:0", "--name", "a")
-	b.configure(telemetry, "nats: {mount: [play.*]}", "callers: {tess: {}}")
+	b.configure(telemetry, "nats: {mount: [play.*, srv.*]}", "callers: {tess: {}}")
 	f := b.serveMCP("--nats", one.server(), "--name", "b")
-	b.until("the tools are mounted", func() bool { return b.knows("play.trace") })
+	b.until("the tools are mounted", func() bool { return b.knows("play.trace") && b.knows("srv.trace") })
 	client := f.connect(b.token("tess"), nil)
 
 	params := &mcp.CallToolParams{Name: "play_trace"}
@@ -142,7 +154,24 @@ func TestOneTrace(t *testing.T) {
 		w.run("audit", "--tool", "play.trace", "--json").exits(0).prints(`"trace":"` + clientTrace + `"`)
 	}
 	one.await("trace=" + clientTrace)
-	b.until("the metrics have what was sent", func() bool { return strings.Contains(b.over("/metrics"), `toolhost_traced_calls_total{result="sent"} 1`) })
+
+	// So it is with a mounted server.
+	params = &mcp.CallToolParams{Name: "srv_trace"}
+	params.SetMeta(map[string]any{"traceparent": strings.Replace(clientsOwn, "0af", "3af", 1)})
+	res = require.Must(client.CallTool(t.Context(), params))(t)
+	b.until("both hosts have sent their spans", func() bool {
+		calls, _ = c.of("3" + clientTrace[1:])
+		return len(calls) == 2
+	})
+	if attribute(calls[0], "toolhost.via") != "mcp" {
+		slices.Reverse(calls)
+	}
+	equal(t, "the span of the first host", hex.EncodeToString(calls[1].GetParentSpanId()), hex.EncodeToString(calls[0].GetSpanId()))
+	equal(t, "what the server finds", res.Content[0].(*mcp.TextContent).Text, //nolint:forcetypeassert // else the test fails
+		fmt.Sprintf("00-3%s-%x-01", clientTrace[1:], calls[1].GetSpanId()))
+	b.until("the metrics have what was sent", func() bool {
+		return strings.Contains(b.over("/metrics"), `toolhost_traced_calls_total{result="sent"} 2`)
+	})
 	c.mu.Lock()
 	slices.Sort(c.from)
 	equalLists(t, "the services", slices.Compact(c.from), []string{"host-a", "host-b"})
@@ -167,6 +196,56 @@ func TestOneTrace(t *testing.T) {
 		byEnv, _ := c.of("2" + clientTrace[1:])
 		return len(byHeader) == 2 && len(byEnv) == 2
 	})
+}
+
+// A call that a function makes is below the function's, and its own span is what a plugin, or a mounted server, finds.
+func TestTraceOfNestedCalls(t *testing.T) {
+	t.Parallel()
+	c, w := newCollector(t), newWorld(t, "player")
+	var h *host.Host
+	x := telemetry.New(config.Telemetry{Endpoint: config.Address(c.URL), Headers: config.Environment{config.Value("X-Key", "secret-1")}, SlowerThan: time.Hour},
+		func(string) (string, bool) { return "", false }, hclog.NewNullLogger(), func(name string) (host.Tool, bool) { return h.Get(name) })
+	h = require.Must(host.New(host.WithRoot(w.root), host.WithHooks(x.Hooks(policy.Hooks{}))))(t)
+	t.Cleanup(func() { _ = h.Close(context.Background()) })
+	require.Must(h.Load(t.Context(), w.plugins))(t)
+	upstream := require.Must(mcpclient.New(mcpclient.Config{
+		Name: "srv", Command: filepath.Join(built.dir, "mcpserver"), Args: []string{"trace"}, Safety: func(string) tool.Safety { return tool.Safe },
+	}))(t)
+	require.Must(h.Mount(t.Context(), plugin.Server{Name: "srv", Connector: upstream, Identity: "srv", Settings: plugin.DefaultSettings()}))(t)
+	s := h.Session(host.WithCaller(host.Caller{Name: "tess", Via: "mcp"}))
+	found := map[string]string{}
+	require.NoError(t, h.Register(tool.Tool{Definition: tool.Definition{Name: "both", Description: "Calls both.", Safety: tool.Safe},
+		Handler: func(ctx context.Context, _ tool.Call) (tool.Result, error) {
+			for _, name := range []string{"play.trace", "srv.trace"} {
+				res, err := s.Execute(ctx, tool.Call{Name: name})
+				if err != nil {
+					return res, err
+				}
+				found[name] = res.Text()
+			}
+			return tool.Text("done"), nil
+		}}))
+	ctx := context.WithValue(t.Context(), callctx.Trace{}, &tool.Trace{Parent: clientsOwn})
+	require.Must(s.Execute(ctx, tool.Call{Name: "both"}))(t)
+	require.NoError(t, h.Close(t.Context()))
+	x.Close()
+	calls, below := c.of(clientTrace)
+	spans := map[string]*tracepb.Span{}
+	for _, one := range calls {
+		spans[one.GetName()] = one
+	}
+	outer, play, srv := spans["tools/call both"], spans["execute_tool play.trace"], spans["execute_tool srv.trace"]
+	equal(t, "the spans", len(calls), 3)
+	equal(t, "the parents", fmt.Sprintf("%x %x %x", outer.GetParentSpanId(), play.GetParentSpanId(), srv.GetParentSpanId()),
+		fmt.Sprintf("%s %x %x", clientSpan, outer.GetSpanId(), outer.GetSpanId()))
+	equal(t, "the kinds", fmt.Sprint(outer.GetKind(), play.GetKind(), srv.GetKind()), "SPAN_KIND_SERVER SPAN_KIND_INTERNAL SPAN_KIND_INTERNAL")
+	equal(t, "what the plugin finds", found["play.trace"], fmt.Sprintf("%s %x", clientTrace, play.GetSpanId()))
+	equal(t, "what the server finds", found["srv.trace"], fmt.Sprintf("00-%s-%x-01", clientTrace, srv.GetSpanId()))
+	for _, one := range calls {
+		if !slices.Contains(below[hex.EncodeToString(one.GetSpanId())], "ran") {
+			t.Errorf("%s has no span of its work", one.GetName())
+		}
+	}
 }
 
 // A collector that is down or hostile changes no call; it is told once.
