@@ -192,10 +192,7 @@ func (d *daemon) snapshot() metrics.Snapshot {
 	if last := written.Last.Load(); last != 0 {
 		out.LastLine = time.UnixMilli(last)
 	}
-	if d.Telemetry != nil {
-		out.Traces = &d.Telemetry.Counts
-	}
-	out.Callers = d.activity.Loads()
+	out.Callers, out.Traces = d.activity.Loads(), d.Telemetry.Counts()
 	out.Sessions, out.Dropped = d.sessions.count(), d.Host.Status().DroppedEvents
 	return out
 }

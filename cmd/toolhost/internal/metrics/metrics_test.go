@@ -12,7 +12,6 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/activity"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
-	"github.com/toolhost/toolhost/cmd/toolhost/internal/telemetry"
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/host/plugin"
@@ -52,12 +51,9 @@ func TestNumbers(t *testing.T) {
 	}}
 	state.Fleet = &control.FleetState{State: fleet.HostReady, Hosts: 3, Refused: 1, Tools: 7, Calls: 2}
 	state.Calls = 5
-	traces := new(telemetry.Counts)
-	traces.Sent.Add(4)
-	traces.Dropped.Add(6)
 	n := New(func() Snapshot {
 		return Snapshot{State: state, Asking: 6, Sessions: 1, MCPRequests: 2, MCPCallers: 1, Dropped: 9, Lines: 50, Failed: 8, Waiting: 7,
-			LastLine: time.UnixMilli(1500), Traces: traces, Callers: map[string]activity.Load{"ci": {Running: 3, Waiting: 2}}}
+			LastLine: time.UnixMilli(1500), Traces: map[string]uint64{"sent": 4, "failed": 0, "dropped": 6}, Callers: map[string]activity.Load{"ci": {Running: 3, Waiting: 2}}}
 	}, func(name string) string { return strings.Replace(name, "_", ".", 1) })
 	well := ended("fs_read", "ci", nil)
 	well.Phases = policy.Phases{

@@ -8,7 +8,6 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/activity"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
-	"github.com/toolhost/toolhost/cmd/toolhost/internal/telemetry"
 	"github.com/toolhost/toolhost/host/plugin"
 )
 
@@ -29,8 +28,8 @@ type Snapshot struct {
 	LastLine time.Time
 	// Callers are how many calls each caller has that run, and that wait.
 	Callers map[string]activity.Load
-	// Traces counts the calls whose spans were sent, could not be, and found no room; nil: none are sent.
-	Traces *telemetry.Counts
+	// Traces counts calls by what became of their spans.
+	Traces map[string]uint64
 }
 
 // states collects the state of a daemon and of its plugins at each scrape.
@@ -149,10 +148,8 @@ func (c states) Collect(out chan<- prometheus.Metric) {
 		gauge(descCallers, float64(l.Running), caller, "running")
 		gauge(descCallers, float64(l.Waiting), caller, "waiting")
 	}
-	if t := snapshot.Traces; t != nil {
-		count(descTraces, float64(t.Sent.Load()), "sent")
-		count(descTraces, float64(t.Failed.Load()), "failed")
-		count(descTraces, float64(t.Dropped.Load()), "dropped")
+	for result, n := range snapshot.Traces {
+		count(descTraces, float64(n), result)
 	}
 	if f := now.Fleet; f != nil {
 		gauge(descFleetReached, boolean(f.Reached()))

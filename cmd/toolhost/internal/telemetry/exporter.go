@@ -36,16 +36,11 @@ const (
 	flushTime = 2 * time.Second
 )
 
-// Counts are of calls whose spans were to be sent.
-type Counts struct {
+// Exporter sends spans of calls. A nil Exporter sends nothing.
+type Exporter struct {
 	Sent    atomic.Uint64 // calls that the collector has taken
 	Failed  atomic.Uint64 // and that it has not
 	Dropped atomic.Uint64 // and for which there was no room
-}
-
-// Exporter sends spans of calls. A nil Exporter sends nothing.
-type Exporter struct {
-	Counts
 
 	endpoint  string
 	exposed   bool
@@ -102,6 +97,14 @@ func (x *Exporter) Endpoint() string { return config.Address(x.endpoint).Shown()
 
 // Exposed reports whether headers go to the collector in clear text over a network.
 func (x *Exporter) Exposed() bool { return x.exposed }
+
+// Counts says how many calls were sent, have failed, and were dropped; nil: none are to be sent.
+func (x *Exporter) Counts() map[string]uint64 {
+	if x == nil {
+		return nil
+	}
+	return map[string]uint64{"sent": x.Sent.Load(), "failed": x.Failed.Load(), "dropped": x.Dropped.Load()}
+}
 
 // Hooks returns hooks by which calls are sent, too.
 func (x *Exporter) Hooks(h policy.Hooks) policy.Hooks {
