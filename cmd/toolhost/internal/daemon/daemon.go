@@ -46,6 +46,7 @@ type daemon struct {
 	stopOnce sync.Once
 	numbers  *metrics.Numbers
 	activity *activity.Meter
+	finding  sync.Mutex                     // held while a call is looked for on record
 	front    atomic.Pointer[front]          // nil: MCP clients do not come in over HTTP
 	server   atomic.Pointer[control.Server] // nil until the daemon serves
 	mcp      atomic.Pointer[mcpServer]      // nil: there were no MCP clients
