@@ -24,7 +24,7 @@ type Call struct {
 	More    bool          // than these
 }
 
-// Tree returns a call, and those that were made in it. Lines that are no records are left out.
+// Tree returns a call, and those that were made in it. Lines that are not records are left out.
 //
 // # Errors
 //
