@@ -19,7 +19,6 @@ a: the question that its call waits for, else the oldest one; y approves, n deni
 r, d: restart or disable its plugin, after a yes
 /: show only rows with these words; esc: show all again
 s: sort by something else
-space: hold the picture, or go on
 ctrl+l: draw again
 ?: this text
 q, ctrl+c: quit`, "\n")}
