@@ -77,7 +77,7 @@ func (a *watcher) resize(columns, rows int) {
 // sees waits until the terminal has all these texts, or has them not if they begin with !.
 func (a *watcher) sees(texts ...string) {
 	a.t.Helper()
-	for over := time.After(9 * time.Second); ; {
+	for over := time.After(time.Minute); ; {
 		shown, all := ansi.Strip(a.terminal.Render()), true
 		for _, text := range texts {
 			text, not := strings.CutPrefix(text, "!")
