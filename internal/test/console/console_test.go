@@ -52,7 +52,7 @@ func serveHostile() {
 	)
 }
 
-func TestMain(m *testing.M) { plugintest.Main(m, map[plugintest.Mode]func(){hostile: serveHostile}) }
+func TestMain(m *testing.M) { plugintest.Main(m, map[plugintest.Mode]func(){hostile: serveHostile, orders: serveOrders}) }
 
 // world is a daemon, and a browser that shows its page.
 type world struct {
@@ -64,7 +64,7 @@ type world struct {
 	axe  string
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T, plugin plugintest.Mode) *world {
 	modules := os.Getenv("TOOLHOST_NODE_MODULES")
 	if modules == "" || browser.Program() == "" {
 		t.Skip("needs axe-core and Chromium: run make console")
@@ -74,10 +74,11 @@ func newWorld(t *testing.T) *world {
 	w := &world{t: t, ctx: ctx, dir: require.Must(os.MkdirTemp("", "th-"))(t)}
 	t.Cleanup(func() { _ = os.RemoveAll(w.dir) })
 	w.axe = string(require.Must(os.ReadFile(filepath.Join(modules, "axe-core", "axe.min.js")))(t))
-	plugins, root, config := plugintest.Dir(t, hostile), t.TempDir(), filepath.Join(w.dir, "toolhost.yaml")
+	plugins, root, config := plugintest.Dir(t, plugin), filepath.Join(w.dir, "shop"), filepath.Join(w.dir, "toolhost.yaml")
 	built := binaries.Build(t, "cmd/toolhost", "plugins/fs")
 	binaries.Install(t, filepath.Join(built, "fs"), filepath.Join(plugins, "fs"))
-	require.NoError(t, os.WriteFile(config, []byte("approvals: {ask: [queue]}\n"), 0o600))
+	require.NoError(t, os.Mkdir(root, 0o700))
+	require.NoError(t, os.WriteFile(config, []byte("approvals: {ask: [queue]}\ncallers: {nightly: {}, reviewer: {}, support: {}}\n"), 0o600))
 	w.args = []string{filepath.Join(built, "toolhost"), "--root", root, "--plugin-dir", plugins, "--config", config}
 	w.b = require.Must(browser.Start(ctx))(t)
 	t.Cleanup(w.b.Close)
@@ -107,9 +108,9 @@ func (w *world) run(args ...string) string {
 }
 
 // serve starts a daemon, until stop.
-func (w *world) serve() (stop func()) {
+func (w *world) serve(args ...string) (stop func()) {
 	w.t.Helper()
-	cmd := w.command("serve")
+	cmd := w.command(append([]string{"serve"}, args...)...)
 	said := require.Must(cmd.StderrPipe())(w.t)
 	require.NoError(w.t, cmd.Start())
 	lines := bufio.NewScanner(said)
@@ -201,7 +202,7 @@ func (w *world) checks(p *browser.Page, view string) {
 // Each view shows what it should to each reader, and what strangers wrote is text in all of them.
 func TestPage(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newWorld(t, hostile)
 	stop := w.serve()
 	w.run("call", "hostile.safe", "--arg", "text="+markup+bidi)
 	p := w.open()
