@@ -52,7 +52,9 @@ func serveHostile() {
 	)
 }
 
-func TestMain(m *testing.M) { plugintest.Main(m, map[plugintest.Mode]func(){hostile: serveHostile, orders: serveOrders}) }
+func TestMain(m *testing.M) {
+	plugintest.Main(m, map[plugintest.Mode]func(){hostile: serveHostile, orders: serveOrders})
+}
 
 // world is a daemon, and a browser that shows its page.
 type world struct {

@@ -167,6 +167,7 @@ func TestPicturesOfTheReadme(t *testing.T) {
 
 // make pictures draws a daemon with calls of three callers, one of which waits for a person.
 func TestPictures(t *testing.T) {
+	t.Parallel()
 	dir := os.Getenv(picturesVariable)
 	if dir == "" {
 		t.Skip("make pictures runs it")
