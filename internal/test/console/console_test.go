@@ -221,7 +221,7 @@ func TestPage(t *testing.T) {
 	w.shows(p, "hostile", "ready")
 	w.checks(p, "plugins")
 	w.press(p, `a[href="#plugin/hostile"]`, "Enter")
-	w.shows(p, "Enforced by", `<script>pwned=1</script>`, "hostile.danger")
+	w.shows(p, "Enforced by", `<script>pwned=1</script>`, "hostile.danger", "it is the first time")
 	w.checks(p, "plugin")
 	w.press(p, `a[href="#tools"]`, "Enter")
 	w.shows(p, "hostile.safe", "dangerous")
@@ -264,6 +264,8 @@ func TestPage(t *testing.T) {
 		t.Errorf("it was denied: %s", got)
 	}
 	ended = ask("three")
+	w.b = require.Must(browser.Start(w.ctx))(w.t)
+	t.Cleanup(w.b.Close)
 	other := w.open()
 	for _, one := range []*browser.Page{p, other} {
 		require.NoError(t, one.Eval(w.ctx, `location.hash = "#inbox"`, nil))
@@ -285,10 +287,13 @@ func TestPage(t *testing.T) {
 	w.press(p, ".actions .danger", "Enter")
 	w.press(p, "dialog .danger", "Enter")
 	w.until(p, `document.querySelector("main dl").innerText.includes("disabled")`)
+	w.until(p, `document.querySelector(".actions").hidden`)
+	w.run("plugins", "enable", "hostile")
+	w.until(p, `!document.querySelector(".actions").hidden`) // another has enabled it
 	w.press(p, ".actions button", "Enter")
 	w.shows(p, "Restart hostile?")
 	w.press(p, "dialog .danger", "Enter")
-	w.until(p, `document.querySelector(".failure")?.textContent.includes("hostile")`)
+	w.until(p, `document.querySelector("#said").textContent === "hostile was restarted."`)
 
 	w.press(p, `a[href="#now"]`, "Enter")
 	w.shows(p, "calls a second", "cli")
@@ -297,5 +302,6 @@ func TestPage(t *testing.T) {
 	w.shows(other, "You have left.")
 	w.checks(other, "left")
 	stop()
-	w.shows(p, "no answer, trying again")
+	w.shows(p, "no answer, trying again", "If it was started again, the command toolhost console opens another page.")
+	w.checks(p, "lost")
 }
