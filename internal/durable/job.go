@@ -195,7 +195,7 @@ func (j *job) claim(s *status, delivered uint64) bool {
 // alive reports whether a claim has shown a sign of life lately. If the server does not say, it has.
 func (j *job) alive(ctx context.Context, r *record, at jetstream.KeyValueEntry) bool {
 	now, err := j.store.now(ctx)
-	return err != nil || now.Sub(at.Created()) < min(max(r.s.Lapse, minLapse), time.Hour)
+	return err != nil || now.Sub(at.Created()) < lapseOf(r.s)
 }
 
 // put replaces a revision of the record.
@@ -288,6 +288,15 @@ func (j *job) beat() {
 	}
 }
 
+// isOver reports whether the call has ended, or is gone. Otherwise its message is needed by the worker that has it,
+// or will have.
+func (j *job) isOver() bool {
+	ctx, cancel := j.io()
+	defer cancel()
+	there, _, err := j.store.read(ctx, keyOf(j.Key, j.ID))
+	return errors.Is(err, jetstream.ErrKeyNotFound) || err == nil && there.state().Ended()
+}
+
 // overtaken reports whether the record is another's.
 func (j *job) overtaken() bool {
 	ctx, cancel := j.io()
@@ -332,11 +341,16 @@ func (j *job) settle(o outcome) {
 	cause := context.Cause(j.ctx)
 	switch e := tool.AsError(o.err); {
 	case errors.Is(cause, errCanceled): // how it ends stands in the record
-		j.ack()
+		if j.isOver() {
+			j.ack()
+		}
 		return
 	case o.err == nil:
 	case errors.Is(cause, errClosing) && j.Mode == AtLeastOnce:
 		j.giveBack(0, true)
+		return
+	case j.Mode == AtLeastOnce && e.Code == tool.CodeCrashed && s.Attempt < j.cfg.Attempts: // as if this host had
+		j.giveBack(backFrom, true)
 		return
 	case errors.Is(cause, errClosing) && !e.Unsent:
 		s.State, s.Error, s.Unknown = StateFailed, closing(j.cfg.Name, j.order), true
@@ -425,7 +439,5 @@ func (j *job) giveBack(after time.Duration, begun bool) {
 		_ = j.replace(next) // else it counts as dead after a while
 	}
 	_ = j.msg.NakWithDelay(after)
-	if err := j.cfg.Conn.Publish(nudges+token(j.Tool, j.Digest), nil); err != nil {
-		j.log.Debug("a durable call is given back", "error", err)
-	}
+	time.AfterFunc(after, func() { _ = j.cfg.Conn.Publish(nudges+token(j.Tool, j.Digest), nil) }) // workers find it without, too
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -111,6 +113,35 @@ func (r *record) with(k Key, s status, result []byte) (*record, error) {
 	sealed, err := seal(k, forStatus, body)
 	return &record{sealed: r.sealed, status: sealed, result: result, order: r.order, s: &s}, err
 }
+
+// dueOf returns when the call of a record has to be looked at, if nothing is heard of it meanwhile, by the server's
+// clock; zero: it has ended. Nothing is checked.
+func dueOf(e jetstream.KeyValueEntry) time.Time {
+	var o order
+	var s status
+	parts, err := unpack(e.Value(), 3)
+	if err != nil {
+		return time.Time{}
+	}
+	for i, v := range []any{&o, &s} {
+		if body, err := bodyOf(parts[i]); err == nil {
+			_ = json.Unmarshal(body, v) // what cannot be read is not looked at
+		}
+	}
+	queued := e.Created()
+	switch {
+	case s.State.Ended() || o.TTL <= 0:
+		return time.Time{}
+	case s.State == StateRunning:
+		return queued.Add(2 * lapseOf(&s))
+	case !s.Queued.IsZero():
+		queued = s.Queued
+	}
+	return queued.Add(o.ttl())
+}
+
+// lapseOf returns without how long a sign of life a worker may be dead.
+func lapseOf(s *status) time.Duration { return min(max(s.Lapse, minLapse), time.Hour) }
 
 func cut(s string) string { return s[:min(len(s), 4<<10)] }
 

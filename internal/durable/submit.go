@@ -34,6 +34,7 @@ func (c *Calls) Submit(ctx context.Context, r Request) (id string, err error) {
 	if err != nil {
 		return "", err
 	}
+	c.keep()
 	body, err := json.Marshal(o)
 	if err != nil {
 		return "", err
@@ -216,13 +217,16 @@ func (c *Calls) Cancel(ctx context.Context, id string) error {
 	}
 }
 
-// end replaces a revision of an own call's record by an end that this host has found.
+// end replaces a revision of an own call's record by an end that this host has found, or, without an error, has
+// another worker take it.
 func (c *Calls) end(ctx context.Context, r *record, revision uint64, state State, e *tool.Error, unknown bool) error {
-	s := status{State: state, Error: e, Unknown: unknown, Ended: c.cfg.Now().UTC(), Host: c.cfg.Name}
+	s := status{State: state, Error: e, Unknown: unknown, Host: c.cfg.Name}
 	if r.s != nil {
-		s.Attempt, s.Started, s.Host = r.s.Attempt, r.s.Started, r.s.Host
+		s.Attempt, s.Started, s.Queued, s.Host = r.s.Attempt, r.s.Started, r.s.Queued, r.s.Host
 	}
-	e.Tool = r.Tool
+	if e != nil {
+		e.Tool, s.Ended = r.Tool, c.cfg.Now().UTC()
+	}
 	next, err := r.with(c.cfg.Key, s, nil)
 	if err != nil {
 		return err
