@@ -47,8 +47,10 @@ const submitTime = 5 * time.Second
 // chain does not repeat it.
 func (r *remoteCall) queued(ctx context.Context) (tool.Result, error) {
 	name := r.call.Name
+	var trace *chain.Trace
 	if p := chain.PassedFrom(ctx); p != nil {
-		p.Trace.Once = true
+		trace = p.Trace
+		trace.Once = true
 	}
 	if r.on != "" {
 		return tool.Result{}, tool.Errorf(tool.CodeInvalidArguments,
@@ -66,21 +68,56 @@ func (r *remoteCall) queued(ctx context.Context) (tool.Result, error) {
 		return tool.Result{}, &e
 	}
 	s, _ := ctx.Value(submissionKey{}).(submission)
+	request := r.request(s)
+	id, err := calls.IDOf(ctx, request)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	trace.Submit(r.call, id)
 	submit, cancel := context.WithTimeout(context.WithoutCancel(ctx), submitTime) // so that it is known whether it was
-	id, err := calls.Submit(submit, r.request(s))
+	_, err = calls.Submit(submit, request)
 	cancel()
 	if err != nil {
 		return tool.Result{}, err
 	}
+	begin := time.Now()
 	chain.Yield(ctx) // those that wait here, or are slow to read the ID, hold up no others
 	if s.submitted != nil {
 		s.submitted(id)
 	}
 	c, err := calls.Wait(ctx, id)
 	if err != nil {
-		return tool.Result{}, goesOn(ctx, name, id, err)
+		if err = goesOn(ctx, name, id, err); errors.Is(err, ErrGoesOn) {
+			trace.Later(func(end func(tool.Result, error)) { r.routes.queue.followed(id, name, err, end) })
+		}
+		return tool.Result{}, err
+	}
+	if trace != nil {
+		trace.Elsewhere(sanitize.Line(c.Worker, maxLabelLength), answer{Phases: c.Phases}.phases(time.Since(begin)))
 	}
 	return outcomeOf(c, name)
+}
+
+// maxFollowed bounds the calls that nobody waits for any more and whose ends are waited for, to be recorded.
+const maxFollowed = 1024
+
+// followed has the end of a call recorded that nobody waits for any more, as the error says. When the host ends before
+// it, nothing is recorded: the log says that the call has begun.
+func (q *queue) followed(id, name string, err error, end func(tool.Result, error)) {
+	if q.following.Add(1) > maxFollowed {
+		q.following.Add(-1)
+		end(tool.Result{}, err)
+		return
+	}
+	go func() {
+		defer q.following.Add(-1)
+		c, err := q.WaitCall(q.life, id)
+		if err == nil {
+			end(outcomeOf(c, name))
+		} else if q.life.Err() == nil && !errors.Is(err, ErrGoesOn) {
+			end(tool.Result{}, err)
+		}
+	}()
 }
 
 // request returns the call as the queue takes it.

@@ -23,6 +23,8 @@ type queue struct {
 	openSoon signal
 	turn     chan struct{} // has a token while it is opened
 
+	following atomic.Int64 // see followed
+
 	mu     sync.Mutex
 	err    error     // why it is not open
 	tried  time.Time // when err came

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -90,6 +91,8 @@ type Call struct {
 	Ended     time.Time `json:"ended,omitzero"`
 	// Result is that of a call that is done. [Calls.List] leaves it out.
 	Result *tool.Result `json:"result,omitempty"`
+	// Phases are where the time went at the worker, by its own word; nil: it is not known.
+	Phases *policy.Phases `json:"-"`
 	// Error is why a call has no result; nil: it has one, or has not ended.
 	Error *tool.Error `json:"error,omitempty"`
 }

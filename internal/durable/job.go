@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/callctx"
 	"github.com/toolhost/toolhost/internal/fault"
 	"github.com/toolhost/toolhost/internal/sanitize"
@@ -245,8 +246,9 @@ func (j *job) entitled(r *record) bool {
 }
 
 type outcome struct {
-	res tool.Result
-	err error
+	phases *policy.Phases
+	res    tool.Result
+	err    error
 }
 
 // execute runs the call that is claimed, and stores how it ended.
@@ -254,7 +256,7 @@ func (j *job) execute(from Caller) {
 	ended := make(chan outcome, 1)
 	go func() {
 		var o outcome
-		o.res, o.err = j.call(from)
+		o.phases, o.res, o.err = j.call(from)
 		ended <- o
 	}()
 	tick := time.NewTicker(j.lapse / 3)
@@ -306,12 +308,12 @@ func (j *job) overtaken() bool {
 }
 
 // call runs the call through the chain of the host.
-func (j *job) call(from Caller) (tool.Result, error) {
+func (j *job) call(from Caller) (*policy.Phases, tool.Result, error) {
 	opts := []host.SessionOption{host.WithCaller(host.Caller{Name: from.name(), Account: from.account(), Via: mounted})}
 	if j.cfg.Accept != nil {
 		more, err := j.cfg.Accept(from)
 		if err != nil {
-			return tool.Result{}, err
+			return nil, tool.Result{}, err
 		}
 		opts = append(opts, more...)
 	}
@@ -321,14 +323,14 @@ func (j *job) call(from Caller) (tool.Result, error) {
 	if j.Trace != "" {
 		ctx = context.WithValue(ctx, callctx.Trace{}, &tool.Trace{Parent: j.Trace, State: j.Tracing})
 	}
-	_, res, err := s.CallWith(ctx, tool.Call{ID: j.ID, Name: j.Tool, Arguments: j.arguments}, host.CallOptions{IdempotencyKey: j.name()})
-	return res, err
+	out, res, err := s.CallWith(ctx, tool.Call{ID: j.ID, Name: j.Tool, Arguments: j.arguments}, host.CallOptions{IdempotencyKey: j.name()})
+	return &out.Metadata.Phases, res, err
 }
 
 // settle stores how the call ended.
 func (j *job) settle(o outcome) {
 	s := *j.record.s
-	s.State, s.Ended = StateDone, j.cfg.Now().UTC()
+	s.State, s.Ended, s.Phases = StateDone, j.cfg.Now().UTC(), o.phases
 	var text []byte
 	if o.err == nil {
 		var err error

@@ -7,6 +7,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -27,6 +28,8 @@ type status struct {
 	Size    int           `json:"size,omitempty"`   // of the result, in bytes
 	Sum     string        `json:"sum,omitempty"`    // its SHA-256
 	Chunks  int           `json:"chunks,omitempty"` // 0: it is in the record
+
+	Phases *policy.Phases `json:"phases,omitempty"`
 }
 
 // fail says that the call has ended with an error.
@@ -161,7 +164,7 @@ func (r *record) call() Call {
 		TTL: tool.Duration(r.ttl()), Submitted: r.Submitted,
 	}
 	if s := r.s; s != nil {
-		c.Attempts, c.Started, c.Ended, c.Error = s.Attempt, s.Started, s.Ended, s.Error
+		c.Attempts, c.Started, c.Ended, c.Error, c.Phases = s.Attempt, s.Started, s.Ended, s.Error, s.Phases
 		if s.Attempt > 0 {
 			c.Worker = s.Host
 		}

@@ -69,6 +69,19 @@ func (c *Calls) Submit(ctx context.Context, r Request) (id string, err error) {
 	return o.ID, nil
 }
 
+// IDOf returns the ID that a request has in the queue, which has to have one, or an idempotency key.
+//
+// # Errors
+//
+// Those of [Calls.Submit] for the request.
+func (c *Calls) IDOf(ctx context.Context, r Request) (string, error) {
+	o, _, err := c.order(ctx, &r)
+	if err != nil {
+		return "", err
+	}
+	return o.ID, nil
+}
+
 // order makes the order of a request, and its arguments as they are sent.
 func (c *Calls) order(ctx context.Context, r *Request) (*order, []byte, error) {
 	t, err := c.cfg.Find(r.Tool)

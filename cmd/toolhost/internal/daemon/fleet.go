@@ -98,6 +98,10 @@ func (d *daemon) joinFleet(ctx context.Context) error {
 		}
 		m.url, m.stores = m.server.URL(), store != ""
 	}
+	record := func() {}
+	if n.Durable() {
+		record = d.unended(ctx)
+	}
 	if m.Fleet, err = fleet.Join(ctx, d.Host, d.fleetConfig(m, n)); err != nil {
 		m.closeServer()
 		if tool.CodeOf(err) == tool.CodeInvalidArguments {
@@ -106,6 +110,7 @@ func (d *daemon) joinFleet(ctx context.Context) error {
 		return err
 	}
 	d.fleet.Store(m)
+	record()
 	d.session.Notef("fleet: %s on %s, with the key %s", m.name, config.Addresses(m.url).Shown(), m.key)
 	return nil
 }
