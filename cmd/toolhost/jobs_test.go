@@ -313,6 +313,23 @@ func TestCallsSurviveTheirHost(t *testing.T) {
 	killed.run("call", "play.echo").exits(0)
 }
 
+// A call of a host's own tool survives the kill of everything that there is.
+func TestCallsOfOwnTool(t *testing.T) {
+	t.Parallel()
+	w, work := newWorld(t, "player"), newWork(t)
+	first, _ := w.fleetOf("  rules: [{tools: play.run, durable: at-least-once}]")
+	w.has("play.run")
+	id := w.detach("play.run", work.call())
+	w.until("it runs", func() bool { return work.runs() == 1 })
+	first.ends(syscall.SIGKILL, -1)
+	w.serve()
+	w.until("it runs again", func() bool { return work.runs() == 2 })
+	work.mayEnd()
+	w.run("jobs", "show", id, "--wait").exits(0).prints("finished")
+	w.records(id, "")
+	w.run("call", "play.echo").exits(0)
+}
+
 // Hosts of other keys use the queue that the host of the server has made, with no more than the subjects that
 // they need.
 func TestCallsOfPeers(t *testing.T) {

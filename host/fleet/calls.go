@@ -124,7 +124,7 @@ func (q *queue) followed(id, name string, err error, end func(tool.Result, error
 func (r *remoteCall) request(s submission) durable.Request {
 	out := durable.Request{
 		ID: cmp.Or(s.id, rand.Text()), Tool: r.call.Name, Arguments: r.call.Arguments, Caller: r.call.Caller,
-		IdempotencyKey: r.call.IdempotencyKey, Mode: r.rule.Durable,
+		IdempotencyKey: r.call.IdempotencyKey, Mode: r.rule.Durable, Own: r.tool == nil,
 	}
 	if key := out.IdempotencyKey; key != "" && out.Caller == "" { // it is one among those of the session
 		sum := sha256.Sum256([]byte(r.call.Session + "\x00" + out.Tool + "\x00" + key))
@@ -170,10 +170,13 @@ func outcomeOf(c durable.Call, name string) (tool.Result, error) {
 
 // DurableMode returns how often a call of a tool of the host may run; empty: its calls are not durable.
 func (q *queue) DurableMode(name string) durable.Mode {
-	t, there := q.host.Get(name)
-	if !there || t.Owner != Owner {
-		return ""
+	if owner, there := q.host.OwnerOf(name); !there || owner != Owner {
+		if !there {
+			return ""
+		}
+		return q.ownMode(name)
 	}
+	t, _ := q.host.Get(name)
 	if m := q.mounts.tool(t.Claimed.Name); m != nil {
 		return m.durable
 	}
@@ -236,7 +239,7 @@ func (q *queue) WaitCall(ctx context.Context, id string) (Job, error) {
 // [host.Session.Receive].
 func (q *queue) Received(ctx context.Context, s *host.Session, c Job) (host.Outcome, tool.Result, error) {
 	name := c.Tool
-	if owner, _ := q.host.OwnerOf(name); owner != Owner && q.mounts.tool(name) != nil { // the operator may have renamed it
+	if owner, _ := q.host.OwnerOf(name); !c.Own && owner != Owner && q.mounts.tool(name) != nil { // the operator may have renamed it
 		for _, t := range q.host.Tools(host.Filter{}) {
 			if t.Owner == Owner && t.Claimed.Name == c.Tool {
 				name = t.Name
@@ -262,7 +265,7 @@ func (q *queue) CancelCall(ctx context.Context, id string) error {
 
 // here returns a call by the name that its tool has on this host, and fit to be shown.
 func (q *queue) here(c durable.Call) durable.Call {
-	if c.Tool != "" {
+	if c.Tool != "" && !c.Own {
 		c.Tool = q.settings.Load().Prefix + c.Tool
 	}
 	c.Worker = sanitize.Line(c.Worker, maxLabelLength)

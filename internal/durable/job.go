@@ -13,6 +13,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/callctx"
+	"github.com/toolhost/toolhost/internal/durable/mode"
 	"github.com/toolhost/toolhost/internal/fault"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -86,7 +87,11 @@ func (j *job) run() {
 	late := now.Sub(meta.Timestamp) > j.ttl()
 	peer, known := j.cfg.Peers()[j.Key]
 	t, here := j.cfg.Host.Get(j.Tool)
-	if !known || !here || t.Owner == mounted || !matches(peer.Share, j.Tool) || j.cfg.Digest(t.Definition) != j.Digest {
+	may := known && matches(peer.Share, j.Tool)
+	if j.At != "" {
+		may = j.Key == j.cfg.Key.Public() && j.At == j.cfg.Name && j.cfg.Own(j.Tool)
+	}
+	if !may || !here || t.Owner == mounted || j.cfg.Digest(t.Definition) != j.Digest {
 		if late {
 			j.refuse(errors.New("no worker runs it for its host"))
 			return
@@ -319,7 +324,7 @@ func (j *job) call(from Caller) (*policy.Phases, tool.Result, error) {
 	}
 	s := j.cfg.Host.Session(opts...)
 	defer s.Close(context.WithoutCancel(j.ctx)) //nolint:errcheck // it has no error
-	ctx := j.ctx
+	ctx := context.WithValue(j.ctx, mode.FromQueue{}, true)
 	if j.Trace != "" {
 		ctx = context.WithValue(ctx, callctx.Trace{}, &tool.Trace{Parent: j.Trace, State: j.Tracing})
 	}
@@ -441,5 +446,5 @@ func (j *job) giveBack(after time.Duration, begun bool) {
 		_ = j.replace(next) // else it counts as dead after a while
 	}
 	_ = j.msg.NakWithDelay(after)
-	time.AfterFunc(after, func() { _ = j.cfg.Conn.Publish(nudges+token(j.Tool, j.Digest), nil) }) // workers find it without, too
+	time.AfterFunc(after, func() { _ = j.cfg.Conn.Publish(nudges+j.token(), nil) }) // workers find it without, too
 }

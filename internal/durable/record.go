@@ -160,7 +160,7 @@ func (r *record) mayBe(own string, peers func() map[string]Peer) bool {
 // call is what a caller sees of a record.
 func (r *record) call() Call {
 	c := Call{
-		ID: r.ID, Tool: r.Tool, Digest: r.Digest, Caller: r.Caller, IdempotencyKey: r.Named, Mode: r.Mode, State: r.state(),
+		ID: r.ID, Tool: r.Tool, Digest: r.Digest, Caller: r.Caller, IdempotencyKey: r.Named, Mode: r.Mode, State: r.state(), Own: r.At != "",
 		TTL: tool.Duration(r.ttl()), Submitted: r.Submitted,
 	}
 	if s := r.s; s != nil {

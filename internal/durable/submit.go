@@ -84,7 +84,11 @@ func (c *Calls) IDOf(ctx context.Context, r Request) (string, error) {
 
 // order makes the order of a request, and its arguments as they are sent.
 func (c *Calls) order(ctx context.Context, r *Request) (*order, []byte, error) {
-	t, err := c.cfg.Find(r.Tool)
+	find, at := c.cfg.Find, ""
+	if r.Own {
+		find, at = c.cfg.own, c.cfg.Name
+	}
+	t, err := find(r.Tool)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -127,7 +131,7 @@ func (c *Calls) order(ctx context.Context, r *Request) (*order, []byte, error) {
 	}
 	trace := tool.TraceFrom(ctx)
 	o := &order{
-		ID: cmp.Or(r.ID, newID()), Key: c.cfg.Key.Public(), Host: c.cfg.Name, Caller: r.Caller, Tool: t.Tool, Digest: t.Digest,
+		ID: cmp.Or(r.ID, newID()), Key: c.cfg.Key.Public(), Host: c.cfg.Name, Caller: r.Caller, Tool: t.Tool, Digest: t.Digest, At: at,
 		Arguments: sumOf(arguments.Bytes()), Mode: mode, Named: r.IdempotencyKey, TTL: ttl.Milliseconds(),
 		Submitted: c.cfg.Now().UTC(),
 	}
@@ -177,7 +181,7 @@ func (c *Calls) enqueue(ctx context.Context, e *envelope) error {
 	if err != nil {
 		return err
 	}
-	return c.cfg.Conn.Publish(nudges+token(e.Tool, e.Digest), nil)
+	return c.cfg.Conn.Publish(nudges+e.token(), nil)
 }
 
 // refused explains why a call is not in the queue.

@@ -221,19 +221,24 @@ func (w *worker) find(ctx context.Context, info *jetstream.StreamInfo, offers ma
 	return found, nil
 }
 
-// offered returns the names of the tools that a peer may have called, by token.
+// offered returns the names of the tools that a peer, or the host itself, may have called, by token.
 func (w *worker) offered() map[string]string {
-	peers, out := w.cfg.Peers(), map[string]string{}
-	if len(peers) == 0 {
-		return out
-	}
+	out := map[string]string{}
 	var patterns []string
-	for _, p := range peers {
+	for _, p := range w.cfg.Peers() {
 		patterns = append(patterns, p.Share...)
 	}
 	for _, t := range w.cfg.Host.Tools(host.Filter{Without: mounted}) {
-		if !t.Own && matches(patterns, t.Name) {
-			out[token(t.Name, w.cfg.Digest(t.Definition))] = t.Name
+		shared, own := !t.Own && matches(patterns, t.Name), w.cfg.Own(t.Name)
+		if !shared && !own {
+			continue
+		}
+		digest := w.cfg.Digest(t.Definition)
+		if shared {
+			out[token(t.Name, digest, "")] = t.Name
+		}
+		if own {
+			out[token(t.Name, digest, w.cfg.Name)] = t.Name
 		}
 	}
 	return out
