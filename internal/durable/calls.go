@@ -225,7 +225,7 @@ func (n *news) doubt() {
 }
 
 // keep has the calls of the host's key looked after until [Calls.Close], whoever submitted them: those whose
-// worker is dead, or that none took in time, are ended, though nobody asks for them.
+// worker is dead, or that none took in time, are ended, though no caller asks for them.
 func (c *Calls) keep() {
 	c.keeps.Do(func() {
 		c.done.Go(func() {

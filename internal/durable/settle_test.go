@@ -12,7 +12,7 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// The calls of a worker that died are settled though nobody asks for them, also if their host was away meanwhile, and
+// The calls of a worker that died are settled though no caller asks for them, also if their host was away meanwhile, and
 // whatever its clock says: at most once has ended, at least once waits for another worker.
 func TestDeadWorkerIsNoticed(t *testing.T) {
 	t.Parallel()
