@@ -42,7 +42,8 @@ what decided that it may run, how it ended, its questions, and a bar for each ph
   host     all else that toolhost did
 
 Calls that were made in it are below, on the same axis of time. The beginning of an ID is
-enough if no other call's begins so; toolhost audit shows the IDs.`,
+enough if no other call's begins so; toolhost audit shows the IDs. Of a durable call, the ID that
+toolhost jobs shows will do, too.`,
 		Example: `  toolhost audit show k3vq7dzn-12
   toolhost audit show k3vq7dzn-12 --json`,
 		Args:              cobra.ExactArgs(1),
@@ -109,6 +110,9 @@ func (c *auditShow) run(ctx context.Context, id string) error {
 		} else if len(ids) > 1 {
 			return exit.Usage(fmt.Sprintf("several calls have IDs that begin with %s: %s", sanitize.Quote(id, 80), strings.Join(ids, ", ")), "give more of the ID")
 		}
+	}
+	if err == nil && len(tree.Entries) == 0 {
+		tree, err = x.Job(ctx, id)
 	}
 	switch {
 	case err != nil:
@@ -338,7 +342,7 @@ func callFields(e *audit.Entry, all []audit.Entry) []output.Field {
 		{Name: "call", Value: e.Call}, {Name: "tool", Value: e.Tool}, {Name: "plugin", Value: e.Plugin},
 		{Name: "began", Value: began(e).Local().Format("2006-01-02 15:04:05.000")}, {Name: "result", Value: result},
 		{Name: "caller", Value: strings.Join(who, " ")}, {Name: "session", Value: e.Session}, {Name: "trace", Value: e.Trace},
-		{Name: "made in", Value: e.Parent}, {Name: "decision", Value: decision},
+		{Name: "made in", Value: e.Parent}, {Name: "job", Value: e.Object}, {Name: "decision", Value: decision},
 	}
 	if e.Attempts > 1 {
 		fields = append(fields, output.Field{Name: "attempts", Value: fmt.Sprint(e.Attempts)})

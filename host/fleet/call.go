@@ -9,6 +9,7 @@ import (
 	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/internal/callctx"
 	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/durable/mode"
 	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -20,11 +21,14 @@ import (
 // Those of the other host; [tool.CodeUnavailable] if no host can take the call, if the host is lost
 // during it, or if the state that the session had there is.
 func (s *routes) Execute(ctx context.Context, call tool.Call) (tool.Result, error) {
+	rule := s.settings.Load().ruleOf(call.Name)
+	if callctx.Get[bool](ctx, mode.Own{}) {
+		return (&remoteCall{routes: s, call: call, rule: rule}).queued(ctx)
+	}
 	t := s.mounts.tool(call.Name)
 	if t == nil {
 		return tool.Result{}, notShared(call.Name)
 	}
-	rule := s.settings.Load().ruleOf(call.Name)
 	idempotent, outer := t.versions[0].def.Get().Idempotent, 0
 	if p := chain.PassedFrom(ctx); p != nil && p.Trace.Definition != nil { // as the operator has it
 		idempotent, outer = p.Trace.Definition.Idempotent, p.Trace.Definition.MaxRetries
@@ -47,7 +51,7 @@ type remoteCall struct {
 	routes     *routes
 	call       tool.Call
 	rule       Rule
-	tool       *mounted
+	tool       *mounted // nil: it is one of this host, which waits in the queue
 	idempotent bool
 	on         string // the host that it has to go to; empty: any
 	repeated   bool   // the operator has the host's chain repeat the call, and not the fleet

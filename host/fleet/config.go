@@ -123,9 +123,9 @@ type Rule struct {
 	// Avoid is labels of hosts that are used only if there is no other. Default: none.
 	Avoid map[string]string `json:"avoid,omitempty" key:"label_name" is:"label" example:"{\"spot\": \"yes\"}"`
 	// Durable has calls wait in a queue of NATS JetStream, where they outlive their caller, see toolhost jobs:
-	// at-least-once runs a call again if its host is lost, at-most-once does not. On a host that runs them,
-	// at-least-once says that a tool may be run again though it does not say that it is idempotent. labels and avoid
-	// have no effect on where they run. Default: calls wait for their host.
+	// at-least-once runs a call again if its host is lost, at-most-once does not. A host's own tools need a rule
+	// without a pattern. On a host that runs them, at-least-once says that a tool may be run again though it
+	// does not say that it is idempotent. labels and avoid have no effect. Default: calls wait for their host.
 	Durable durable.Mode `json:"durable,omitempty" enum:"at-least-once,at-most-once" example:"at-most-once"`
 }
 

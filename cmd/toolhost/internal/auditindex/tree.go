@@ -60,6 +60,25 @@ func (x *Index) tree(ctx context.Context, id string, seen map[string]bool, depth
 	return c, err
 }
 
+// Job returns what Tree does of the call that has an ID in the queue of durable calls.
+//
+// # Errors
+//
+// Those of Tree.
+func (x *Index) Job(ctx context.Context, id string) (*Call, error) {
+	f := audit.Filter{Text: id}
+	for e, err := range x.r.Search(ctx, f, x.Places(f)...) {
+		var invalid *audit.Break
+		if err != nil && !errors.As(err, &invalid) {
+			return nil, err
+		}
+		if err == nil && e.Object == id && e.Call != "" {
+			return x.Tree(ctx, e.Call)
+		}
+	}
+	return &Call{ID: id}, nil
+}
+
 // newest returns the newest lines that pass the filter.
 func (x *Index) newest(ctx context.Context, f audit.Filter, places []audit.Range) (all []audit.Entry, err error) {
 	for e, err := range x.r.Search(ctx, f, places...) {

@@ -99,6 +99,10 @@ func (d *daemon) joinFleet(ctx context.Context) error {
 		}
 		m.url, m.stores = m.server.URL(), store != ""
 	}
+	record := func() {}
+	if n.Durable() {
+		record = d.unended(ctx)
+	}
 	if m.Fleet, err = fleet.Join(ctx, d.Host, d.fleetConfig(m, n)); err != nil {
 		m.closeServer()
 		if tool.CodeOf(err) == tool.CodeInvalidArguments {
@@ -107,6 +111,7 @@ func (d *daemon) joinFleet(ctx context.Context) error {
 		return err
 	}
 	d.fleet.Store(m)
+	record()
 	d.session.Notef("fleet: %s on %s, with the key %s", m.name, config.Addresses(m.url).Shown(), m.key)
 	d.warnOfFleet(m, n)
 	return nil
