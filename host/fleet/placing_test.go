@@ -83,7 +83,7 @@ func limit(d time.Duration) []func(*tool.Definition) {
 func TestPlacing(t *testing.T) { //nolint:paralleltest // bubbles are alone
 	const fast = 20 * time.Millisecond
 	share := func(r *replica, of int) float64 { return float64(r.calls.Load()) / float64(of) }
-	t.Run("equal", func(t *testing.T) {
+	t.Run("equal", func(t *testing.T) { //nolint:paralleltest // as above
 		bubble(t, func(t *testing.T, s *site) {
 			a, b := takes(fast), takes(fast)
 			n := placed(t, s, fleet.Rule{}, nil, a, b)
@@ -101,7 +101,7 @@ func TestPlacing(t *testing.T) { //nolint:paralleltest // bubbles are alone
 			}
 		})
 	})
-	for name, c := range map[string]struct {
+	for name, c := range map[string]struct { //nolint:paralleltest // as above
 		bad  *replica
 		most float64
 	}{
@@ -121,7 +121,7 @@ func TestPlacing(t *testing.T) { //nolint:paralleltest // bubbles are alone
 			})
 		})
 	}
-	t.Run("near", func(t *testing.T) {
+	t.Run("near", func(t *testing.T) { //nolint:paralleltest // as above
 		bubble(t, func(t *testing.T, s *site) {
 			region := func(name string) func(*fleet.Config) {
 				return func(c *fleet.Config) { c.Labels = map[string]string{"region": name} }

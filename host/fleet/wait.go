@@ -20,7 +20,7 @@ type waiter struct {
 	placed chan *attempt // its place; nil: it has to look for one itself
 }
 
-// wait has a call wait behind those that came before it. One that had a place and was refused is where it was.
+// wait has a call wait behind those that came before it. One that was refused at its place keeps its number.
 func (p *pool) wait(r *remoteCall) (*waiter, error) {
 	if r.arrival == 0 {
 		if len(p.waiting) >= maxWaiting {
