@@ -89,7 +89,7 @@ func (r *remoteCall) tried(ctx context.Context) (res tool.Result, err error) {
 		switch {
 		case lost && (e.Unsent || errors.Is(err, errConnection)):
 			r.careful = true // the line was lost, and not the host
-		case e.Code == tool.CodeResourceExhausted && e.Unsent: // it waits for a place there, or at another
+		case isFull(e): // it waits for a place there, or at another
 			r.refusal = e
 		case e.Code == tool.CodeCrashed && !e.Unsent && r.alone(a.member): // the plugin runs again
 		default:
@@ -99,6 +99,11 @@ func (r *remoteCall) tried(ctx context.Context) (res tool.Result, err error) {
 			show(tool.Delta{Reset: true})
 		}
 	}
+}
+
+// isFull reports whether a host has refused a call as others take its places, and not for what the call or its caller is.
+func isFull(e *tool.Error) bool {
+	return e.Code == tool.CodeResourceExhausted && e.Unsent && e.Stage == callstage.Limit
 }
 
 // alone reports whether there is no other host that could take the call.

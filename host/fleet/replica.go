@@ -380,10 +380,13 @@ func (x *replica) isEjected(now time.Time) bool {
 // the caller, or of all if it is not about who calls, go elsewhere.
 func (x *replica) refuse(caller string, e *tool.Error) (full bool) {
 	wait, d := time.Duration(e.RetryAfter), x.offer.member.directory
-	switch e.Code {
-	case tool.CodeResourceExhausted:
+	if isFull(e) {
 		x.fill(min(cmp.Or(max(wait, 0), fullFor), refusedFor))
 		return true
+	}
+	switch e.Code {
+	case tool.CodeResourceExhausted:
+		wait = cmp.Or(max(wait, 0), fullFor)
 	case tool.CodePermissionDenied, tool.CodeApprovalRequired, tool.CodeRateLimited:
 		wait = cmp.Or(max(wait, 0), refusedFor)
 	case tool.CodeUnavailable, tool.CodeCrashed, tool.CodeNotFound:

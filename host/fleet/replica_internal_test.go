@@ -30,6 +30,8 @@ func (x *replica) call(d time.Duration, o outcome) {
 
 func (x *replica) expect(t *testing.T, want float64) {
 	t.Helper()
+	x.pool.mu.Lock()
+	defer x.pool.mu.Unlock()
 	if got := x.pool.expect(x, time.Now()); math.Abs(float64(got)-want) > 2 {
 		t.Errorf("a call is expected to take %v, not %v", got, time.Duration(want))
 	}
