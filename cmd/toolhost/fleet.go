@@ -27,7 +27,7 @@ tools the daemon mounts, and with which it shares its own, as nats in the config
 STATE is ready, draining (it ends its calls and takes no new ones), late (nothing was heard of
 it for longer than usual) or refused, for which the reason is told. TOOLS is how many it
 shares with this host, LOAD its calls in progress, and those it may have, and LATENCY what
-calls of this host took there, on average.
+a call of this host is expected to take there: the median of its tools.
 
 Hosts know each other by their keys: toolhost fleet key prints that of this host. Those with
 the same key trust each other; others are named under nats.peers.`

@@ -122,6 +122,9 @@ type Rule struct {
 	Labels map[string]string `json:"labels,omitempty" key:"label_name" is:"label" example:"{\"region\": \"eu\"}"`
 	// Avoid is labels of hosts that are used only if there is no other. Default: none.
 	Avoid map[string]string `json:"avoid,omitempty" key:"label_name" is:"label" example:"{\"spot\": \"yes\"}"`
+	// Near is the name of a label: hosts that have the value of it that this host has come first, and others if those are
+	// full, ejected or gone. Default: empty, all are alike.
+	Near string `json:"near,omitempty" example:"region"`
 	// Durable has calls wait in a queue of NATS JetStream, where they outlive their caller, see toolhost jobs:
 	// at-least-once runs a call again if its host is lost, at-most-once does not. A host's own tools need a rule
 	// without a pattern. On a host that runs them, at-least-once says that a tool may be run again though it

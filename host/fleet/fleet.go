@@ -107,7 +107,7 @@ func newFleet(h *host.Host, c *Config) (*Fleet, error) {
 	}
 	f.mounts = mounts{
 		node: n, directory: &f.directory, changes: newSignal(), offers: map[string][]*offer{},
-		tools: map[string]*mounted{}, stale: map[string]bool{}, defs: map[string]*definition{},
+		tools: map[string]*mounted{}, pools: map[string]*pool{}, stale: map[string]bool{}, defs: map[string]*definition{},
 	}
 	f.routes = routes{
 		node: n, directory: &f.directory, mounts: &f.mounts, queue: &f.queue,

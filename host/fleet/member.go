@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,7 +34,6 @@ type member struct {
 
 	calls     atomic.Int32  // of this host, in progress there
 	left      atomic.Bool   // it has left, and takes no calls but answers those that it has
-	latency   atomic.Int64  // a moving average, in nanoseconds
 	compiling time.Duration // of what it shares, in the reading that is under way; its goroutine's own
 	changed   signal        // what it shares may have, or the line to it is lost
 	synced    chan struct{} // closed when what it shares was read, or could not be, for the first time
@@ -178,7 +178,7 @@ func (d *directory) update(id, peer string, a *announcement) *member {
 		m.changed.send()
 	}
 	d.mu.Unlock()
-	if before.Draining != a.Draining {
+	if before.Draining != a.Draining || !maps.Equal(before.Labels, a.Labels) {
 		d.mounts.rebuild(m)
 	}
 	d.bell.ring()

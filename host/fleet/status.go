@@ -45,7 +45,7 @@ type HostStatus struct {
 	Slots   int `json:"slots"`
 	// Calls is how many calls of this host are in progress there.
 	Calls int `json:"calls"`
-	// Latency is a moving average of what the calls there took; 0: there were none.
+	// Latency is the median of how long calls of the tools there are expected to take; 0: there were none.
 	Latency time.Duration `json:"latency_ns"`
 	// Heard is how long ago it was heard of.
 	Heard time.Duration `json:"heard_ns"`
@@ -91,6 +91,10 @@ func (d *directory) Hosts() []HostStatus {
 	if err := d.denied(); err != nil {
 		self.Reason = "the NATS server refuses a subject: " + err.Error()
 	}
+	expected := map[string][]time.Duration{}
+	for _, r := range d.mounts.Replicas() {
+		expected[r.Instance] = append(expected[r.Instance], r.Expected)
+	}
 	d.mounts.mu.Lock()
 	defer d.mounts.mu.Unlock()
 	d.mu.Lock()
@@ -107,7 +111,7 @@ func (d *directory) Hosts() []HostStatus {
 		names[m.host]++
 		s := status(m.said, m.heard)
 		s.Reason = m.unread
-		s.Peer, s.Tools, s.Calls, s.Latency, s.Skew = m.peer, len(m.offers), int(m.calls.Load()), time.Duration(m.latency.Load()), m.skew
+		s.Peer, s.Tools, s.Calls, s.Latency, s.Skew = m.peer, len(m.offers), int(m.calls.Load()), median(expected[m.id]), m.skew
 		switch {
 		case m.refused != "":
 			s.State, s.Reason = HostRefused, m.refused
@@ -147,4 +151,13 @@ func status(a *announcement, heard time.Time) HostStatus {
 		Name: a.cleanName(), Key: a.Key, Instance: a.id(), Version: a.Version, Labels: a.Labels, State: HostReady,
 		Running: a.Load.Running, Waiting: a.Load.Waiting, Slots: a.Load.Slots, Heard: time.Since(heard),
 	}
+}
+
+// median returns that of times, which it sorts; 0: there are none.
+func median(all []time.Duration) time.Duration {
+	slices.Sort(all)
+	if len(all) == 0 {
+		return 0
+	}
+	return all[len(all)/2]
 }
