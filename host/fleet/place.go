@@ -180,7 +180,7 @@ func (r *remoteCall) candidates(v *version, but *member) []*offer {
 	for _, better := range []func(*offer) bool{
 		func(o *offer) bool { return !r.avoids(o.member) },
 		func(o *offer) bool { return !o.member.late },
-		func(o *offer) bool { return o.member.line != nil },
+		func(o *offer) bool { return o.member.linked() },
 		func(o *offer) bool {
 			return o.member.said.Load.Slots == 0 || o.member.load() < o.member.said.Load.Slots
 		},

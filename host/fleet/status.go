@@ -119,7 +119,7 @@ func (d *directory) Hosts() []HostStatus {
 		out = append(out, s)
 	}
 	for _, x := range d.strangers {
-		if time.Since(x.heard) > silence(x.said.every())+goneAfter {
+		if time.Since(x.heard) > strangerFor {
 			continue
 		}
 		s := status(x.said, x.heard)
