@@ -52,7 +52,8 @@ func TestLineRests(t *testing.T) { //nolint:paralleltest // bubbles are alone
 		links(2, "after a long call")
 		time.Sleep(4 * time.Minute)
 		_ = session.Close(t.Context())
-		visit(t, a.Session(), "1 of 1") // which has the host told of what has ended
+		_, err := a.Execute(t.Context(), tool.Call{Name: "lively.follow"}) // makes a link, which tells it
+		require.NoError(t, err)
 		require.Eventually(t, "the end of the session", func() bool { return at.ended.Load() > 0 })
 	})
 }
