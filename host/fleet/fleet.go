@@ -114,7 +114,7 @@ func newFleet(h *host.Host, c *Config) (*Fleet, error) {
 		homes: map[homeKey]*home{}, visited: map[string]map[string]bool{},
 	}
 	f.inbound = inbound{
-		presence: p, directory: &f.directory, queue: &f.queue,
+		presence: p, directory: &f.directory, queue: &f.queue, view: f.view,
 		byInstance: map[string]*callingHost{}, accounts: map[string]*account{},
 	}
 	f.queue = queue{presence: p, mounts: &f.mounts, openSoon: newSignal(), turn: make(chan struct{}, 1)}

@@ -37,6 +37,7 @@ type inbound struct {
 	*presence
 	directory *directory
 	queue     *queue
+	view      func() View
 
 	mu         sync.Mutex
 	closed     bool

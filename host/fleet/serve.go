@@ -172,6 +172,10 @@ func (g *servedLink) Execute(ctx context.Context, call tool.Call) (tool.Result, 
 		if err = mayDrain(p); err == nil {
 			out = g.inbound.drainState(ctx)
 		}
+	case viewOperation:
+		if err = mayDrain(p); err == nil {
+			out = g.inbound.view()
+		}
 	default:
 		return g.run(ctx, c, p, call), nil
 	}
