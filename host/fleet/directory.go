@@ -25,7 +25,7 @@ const (
 	maxStrangers = 64
 	// strangerFor is how long a stranger is shown after its last word.
 	strangerFor = 2 * toStrangersEvery
-	// maxUnheard bounds the announcements that wait to be heard. Who is not heard is asked.
+	// maxUnheard bounds the announcements that wait to be heard. A host that is not heard is asked.
 	maxUnheard = 2048
 )
 
