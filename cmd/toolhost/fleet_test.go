@@ -86,6 +86,9 @@ func TestFleet(t *testing.T) {
 		t.Errorf("a host that is not there answers: %s", o.stdout)
 	}
 	b.bare("__complete", "--plugin-dir", b.plugins, "fleet", "drain", "").exits(0).prints("a\tready")
+	b.run("fleet", "--on", "a").exits(0).prints("a (this)", "b ")
+	b.run("fleet", "--on", "a", "--json").exits(0).prints(`"hosts"`, `"queue"`)
+	b.run("fleet", "--on", "no host").exits(2).says("no host of the fleet is called")
 	if got := b.hosts()["a"]; got.Peer != "" || got.Tools == 0 || got.Labels["gpu"] != "1" {
 		t.Errorf("a is %+v", got)
 	}

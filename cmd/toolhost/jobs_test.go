@@ -351,10 +351,10 @@ func TestCallsOfPeers(t *testing.T) {
 	b.run("jobs", "show", id, "--wait").exits(0).prints("finished")
 	b.run("jobs").exits(0).prints(id, "done", canceled, "canceled")
 	for _, w := range []*world{a, b} {
-		var all []fleet.HostStatus
-		w.run("fleet", "--json").exits(0).json(&all)
-		if all[0].Reason != "" {
-			t.Errorf("%s lacks a permission: %s", all[0].Name, all[0].Reason)
+		var v fleet.View
+		w.run("fleet", "--json").exits(0).json(&v)
+		if v.Hosts[0].Reason != "" {
+			t.Errorf("%s lacks a permission: %s", v.Hosts[0].Name, v.Hosts[0].Reason)
 		}
 	}
 }

@@ -94,7 +94,7 @@ type Peer struct {
 	// Mount are patterns of its tools that are mounted, in place of [Config.Mount]. Default: nil,
 	// those.
 	Mount []string `json:"mount,omitempty"`
-	// Admin lets it drain this host. Default: false.
+	// Admin lets it drain this host, and see the fleet as this host does. Default: false.
 	Admin bool `json:"admin,omitempty"`
 }
 

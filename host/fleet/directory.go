@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -22,6 +24,10 @@ const (
 	maxDeparted = maxMembers
 	// maxStrangers bounds the hosts that are shown with the reason why they are not used.
 	maxStrangers = 64
+	// strangerFor is how long a stranger is shown after its last word.
+	strangerFor = 2 * toStrangersEvery
+	// maxUnheard bounds the announcements that wait to be heard. A host that is not heard is asked.
+	maxUnheard = 2048
 )
 
 // directory is who is there. It hears of a host first, and tells the parts that have something of it.
@@ -39,6 +45,43 @@ type directory struct {
 	strangers        map[string]*stranger
 	strangersSince   time.Time
 	strangersChecked int
+	hears            map[string]*nats.Subscription // to announcements, by key
+	said             chan *nats.Msg                // by the hosts that have one of the keys
+}
+
+// hearKnown has announcements of the hosts come that this one names, and of no others. It reports whether there are more.
+func (d *directory) hearKnown() (more bool, err error) {
+	known := d.settings.Load().known
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for key, sub := range d.hears {
+		if _, still := known[key]; !still {
+			_ = sub.Unsubscribe() // fails only if the connection is closed
+			delete(d.hears, key)
+		}
+	}
+	for key := range known {
+		if d.hears[key] == nil {
+			if d.hears[key], err = d.nc.ChanSubscribe(helloSubject+key, d.said); err != nil {
+				delete(d.hears, key)
+				return more, err
+			}
+			more = true
+		}
+	}
+	return more, nil
+}
+
+// hearAll hears announcements until the host has left.
+func (d *directory) hearAll() {
+	for {
+		select {
+		case msg := <-d.said:
+			d.hear(msg.Data)
+		case <-d.life.Done():
+			return
+		}
+	}
 }
 
 type stranger struct {
@@ -80,7 +123,7 @@ func (d *directory) stranger(a *announcement, data []byte) {
 	}
 	if _, there := d.strangers[a.id()]; !there && len(d.strangers) >= maxStrangers {
 		for id, s := range d.strangers {
-			if now.Sub(s.heard) > 2*s.said.every() {
+			if now.Sub(s.heard) > strangerFor {
 				delete(d.strangers, id)
 			}
 		}
@@ -192,7 +235,7 @@ func (d *directory) reconfigured() {
 			m.timer.Reset(silence(m.said.every()))
 		}
 		m.removed = !known
-		m.changed.send()
+		m.readSoon()
 	}
 	maps.DeleteFunc(d.strangers, func(_ string, s *stranger) bool {
 		_, known := c.known[s.said.Key]
@@ -242,6 +285,7 @@ func (d *directory) disconnected() {
 			lines = append(lines, m.line)
 			m.line, m.lost = nil, time.Now() // before one fails: its call would go to the next
 		}
+		m.wake()
 	}
 	for _, l := range lines {
 		l.fail(errConnection)

@@ -29,6 +29,7 @@ type callingHost struct {
 	links    []*servedLink
 	sessions map[sessionKey]*remoteSession
 	expiry   *time.Timer
+	rests    bool // it has closed its link as there was nothing to say, and is there: it does not expire
 }
 
 // inbound has the hosts that call here.
@@ -36,6 +37,7 @@ type inbound struct {
 	*presence
 	directory *directory
 	queue     *queue
+	view      func() View
 
 	mu         sync.Mutex
 	closed     bool
@@ -97,6 +99,7 @@ func (v *callingHost) admit(g *servedLink) bool {
 		v.expiry.Stop()
 		v.expiry = nil
 	}
+	v.rests = false
 	if len(v.links) >= maxLinksOfHost {
 		oldest := v.links[0] // of a host that has made another since
 		for _, other := range v.links {
@@ -152,7 +155,7 @@ func (s *inbound) close() map[string]*callingHost {
 
 // linger has a host without links expire. The lock is held.
 func (v *callingHost) linger() {
-	if len(v.links) == 0 && v.expiry == nil {
+	if len(v.links) == 0 && v.expiry == nil && !v.rests {
 		v.expiry = time.AfterFunc(keptFor, v.expire)
 	}
 }
@@ -199,6 +202,8 @@ func (v *callingHost) dismiss(why error, which func(*servedLink) bool) {
 			g.link.Fail(why)
 		}
 	}
+	v.rests = false
+	v.linger()
 }
 
 // leave ends the links and sessions of a host.

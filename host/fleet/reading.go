@@ -32,12 +32,7 @@ const (
 // follow reads what a host shares, whenever that has changed or the line to it is lost.
 func (s *mounts) follow(m *member) {
 	const firstPause, longestPause = 100 * time.Millisecond, 5 * time.Second
-	for again := firstPause; ; {
-		select {
-		case <-m.changed:
-		case <-m.life.Done():
-			return
-		}
+	for again := firstPause; !m.unchanged(); {
 		begin := time.Now()
 		m.compiling = 0
 		err := s.sync(m.life, m)
@@ -51,7 +46,7 @@ func (s *mounts) follow(m *member) {
 			continue
 		}
 		if m.life.Err() != nil {
-			return
+			continue
 		}
 		s.log.Debug("what a host shares could not be read", "host", m.host, "error", err)
 		wait := again
@@ -62,7 +57,9 @@ func (s *mounts) follow(m *member) {
 		}
 		pause(m.life, wait)
 		again = min(2*again, longestPause)
-		m.changed.send()
+		s.directory.mu.Lock()
+		m.changed = true
+		s.directory.mu.Unlock()
 	}
 }
 
@@ -85,7 +82,7 @@ func (s *mounts) sync(ctx context.Context, m *member) error {
 	c := s.settings.Load()
 	p, known := c.known[m.key]
 	s.directory.mu.Lock()
-	revision, usable, connected := m.said.Revision, m.usable(), m.line != nil
+	revision, usable, connected := m.said.Revision, m.usable(), m.linked()
 	s.directory.mu.Unlock()
 	if !known || !usable || len(p.Mount) == 0 {
 		s.take(m, nil, reading{})

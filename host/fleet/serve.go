@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"slices"
 	"time"
 
@@ -128,10 +129,15 @@ func (g *servedLink) serve() {
 	if err != nil && g.inbound.life.Err() == nil {
 		g.inbound.log.Debug("a link has ended", "host", g.called, "error", err)
 	}
+	d := g.inbound.directory
+	d.mu.Lock() // nor is it found to be gone meanwhile
+	_, there := d.members[g.id]
 	g.mu.Lock()
 	g.drop(g)
+	g.rests = there && errors.Is(g.link.Err(), io.EOF)
 	g.linger()
 	g.mu.Unlock()
+	d.mu.Unlock()
 	g.inbound.bell.ring()
 }
 
@@ -171,6 +177,10 @@ func (g *servedLink) Execute(ctx context.Context, call tool.Call) (tool.Result, 
 	case drainedOperation:
 		if err = mayDrain(p); err == nil {
 			out = g.inbound.drainState(ctx)
+		}
+	case viewOperation:
+		if err = mayDrain(p); err == nil {
+			out = g.inbound.view()
 		}
 	default:
 		return g.run(ctx, c, p, call), nil

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"time"
 
@@ -76,6 +77,33 @@ type VersionStatus struct {
 	Reason string `json:"reason,omitempty"`
 }
 
+// View is a fleet as one of its hosts sees it.
+type View struct {
+	Hosts []HostStatus `json:"hosts"`
+	Tools []ToolStatus `json:"tools"`
+	Queue QueueStatus  `json:"queue"`
+}
+
+// View returns the fleet as a host sees it, which has this one as an admin, or its key. Empty: this host.
+//
+// # Errors
+//
+// Those of [Fleet.Drain].
+func (f *Fleet) View(ctx context.Context, name string) (View, error) {
+	m, err := f.one(name)
+	if err != nil {
+		return View{}, err
+	}
+	if m == nil {
+		return f.view(), nil
+	}
+	var v View
+	err = m.operate(ctx, viewOperation, struct{}{}, &v)
+	return v, err
+}
+
+func (f *Fleet) view() View { return View{f.Hosts(), f.Tools(), f.Queue()} }
+
 // Hosts returns the hosts of the fleet, this one first, the others sorted by name.
 func (d *directory) Hosts() []HostStatus {
 	c := d.settings.Load()
@@ -127,7 +155,7 @@ func (d *directory) Hosts() []HostStatus {
 		out = append(out, s)
 	}
 	for id, x := range d.strangers {
-		if d.members[id] != nil || time.Since(x.heard) > silence(x.said.every())+goneAfter {
+		if d.members[id] != nil || time.Since(x.heard) > strangerFor {
 			continue
 		}
 		s := status(x.said, x.heard)

@@ -231,12 +231,13 @@ func (d *daemon) CancelDurableCall(ctx context.Context, r *daemonv1.CancelDurabl
 	return &daemonv1.CancelDurableCallResponse{}, err
 }
 
-func (d *daemon) ListFleetHosts(context.Context, *daemonv1.ListFleetHostsRequest) (*daemonv1.ListFleetHostsResponse, error) {
+func (d *daemon) ListFleetHosts(ctx context.Context, r *daemonv1.ListFleetHostsRequest) (*daemonv1.ListFleetHostsResponse, error) {
 	f, err := d.inFleet()
 	if err != nil {
 		return nil, err
 	}
-	return &daemonv1.ListFleetHostsResponse{Hosts: control.Messages[daemonv1.FleetHost](f.Hosts())}, nil
+	v, err := f.View(ctx, r.GetOn())
+	return control.Message[daemonv1.ListFleetHostsResponse](&v), err
 }
 
 func (d *daemon) ListFleetTools(context.Context, *daemonv1.ListFleetToolsRequest) (*daemonv1.ListFleetToolsResponse, error) {
