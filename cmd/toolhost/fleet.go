@@ -28,7 +28,9 @@ STATE is ready, draining (it ends its calls and takes no new ones), late (nothin
 it for longer than usual) or refused, for which the reason is told. TOOLS is how many it
 shares with this host, LOAD its calls in progress, and those it may have, and LATENCY what
 a call of this host is expected to take there: the median of its tools. With --on it is as another
-host sees it, which has this one as a peer with admin, or its key. --json has the versions of tools, too.
+host sees it, which has this one as a peer with admin, or its key. Below are the tools that were
+called, at each host: SHARE of the last 100 calls, how long one is EXPECTED to take, and whether
+the host is EJECTED, so that calls go elsewhere. --json has the versions of tools, too.
 
 Hosts know each other by their keys: toolhost fleet key prints that of this host. Those with
 the same key trust each other; others are named under nats.peers.`
@@ -111,6 +113,15 @@ func showFleet(ctx context.Context, s *session.Session, on string) error {
 			s.Out.Printf("%s: %s\n", printable(h.Name), printable(h.Reason))
 		}
 	}
+	if len(v.Replicas) > 0 {
+		s.Out.Printf("\n")
+		err = printed[fleet.ReplicaStatus]{all: v.Replicas, columns: "TOOL|HOST|SHARE|EXPECTED|RUNNING|CALLS|FAILED|EJECTED", row: replicaRow}.print(s)
+		for _, r := range v.Replicas {
+			if r.Reason != "" {
+				s.Out.Printf("%s on %s: %s\n", printable(r.Tool), printable(r.Host), printable(r.Reason))
+			}
+		}
+	}
 	if text := queueText(&v.Queue); v.Queue.Open || v.Queue.Reason != "" {
 		s.Out.Printf("%s\n", printable(strings.TrimPrefix(text, ", ")))
 	}
@@ -144,6 +155,20 @@ func hostRow(h fleet.HostStatus) []string {
 	return []string{
 		printable(name), printable(string(h.State)), output.OrDash(printable(h.Version)), output.OrDash(printable(strings.Join(labels, ","))),
 		strconv.Itoa(h.Tools), load, latency, heard,
+	}
+}
+
+func replicaRow(r fleet.ReplicaStatus) []string {
+	failed, ejected := strconv.FormatInt(r.Failed, 10), "-"
+	if r.Failures > 0 {
+		failed += fmt.Sprintf(" (%d in a row)", r.Failures)
+	}
+	if r.Ejected > 0 {
+		ejected = "for " + r.Ejected.Round(100*time.Millisecond).String()
+	}
+	return []string{
+		printable(r.Tool), printable(r.Host), fmt.Sprintf("%.0f %%", 100*r.Share), r.Expected.Round(10 * time.Microsecond).String(),
+		strconv.Itoa(r.Running), strconv.FormatInt(r.Calls, 10), failed, ejected,
 	}
 }
 

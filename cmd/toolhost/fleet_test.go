@@ -86,6 +86,7 @@ func TestFleet(t *testing.T) {
 		t.Errorf("a host that is not there answers: %s", o.stdout)
 	}
 	b.bare("__complete", "--plugin-dir", b.plugins, "fleet", "drain", "").exits(0).prints("a\tready")
+	b.run("fleet").exits(0).prints("SHARE", "play.echo  a     100 %")
 	b.run("fleet", "--on", "a").exits(0).prints("a (this)", "b ")
 	b.run("fleet", "--on", "a", "--json").exits(0).prints(`"hosts"`, `"queue"`)
 	b.run("fleet", "--on", "no host").exits(2).says("no host of the fleet is called")

@@ -79,9 +79,10 @@ type VersionStatus struct {
 
 // View is a fleet as one of its hosts sees it.
 type View struct {
-	Hosts []HostStatus `json:"hosts"`
-	Tools []ToolStatus `json:"tools"`
-	Queue QueueStatus  `json:"queue"`
+	Hosts    []HostStatus    `json:"hosts"`
+	Replicas []ReplicaStatus `json:"replicas"`
+	Tools    []ToolStatus    `json:"tools"`
+	Queue    QueueStatus     `json:"queue"`
 }
 
 // View returns the fleet as a host sees it, which has this one as an admin, or its key. Empty: this host.
@@ -102,7 +103,7 @@ func (f *Fleet) View(ctx context.Context, name string) (View, error) {
 	return v, err
 }
 
-func (f *Fleet) view() View { return View{f.Hosts(), f.Tools(), f.Queue()} }
+func (f *Fleet) view() View { return View{f.Hosts(), f.Replicas(), f.Tools(), f.Queue()} }
 
 // Hosts returns the hosts of the fleet, this one first, the others sorted by name.
 func (d *directory) Hosts() []HostStatus {

@@ -49,7 +49,7 @@ type FleetHost struct {
 	Slots   int32 `protobuf:"varint,13,opt,name=slots,proto3" json:"slots,omitempty"`
 	// Calls is how many calls of this host are in progress there.
 	Calls int32 `protobuf:"varint,14,opt,name=calls,proto3" json:"calls,omitempty"`
-	// Latency is a moving average of what the calls there took; 0: there were none.
+	// Latency is the median of how long calls of the tools there are expected to take; 0: there were none.
 	LatencyNs int64 `protobuf:"varint,15,opt,name=latency_ns,json=latencyNs,proto3" json:"latency_ns,omitempty"`
 	// Heard is how long ago it was heard of.
 	HeardNs int64 `protobuf:"varint,16,opt,name=heard_ns,json=heardNs,proto3" json:"heard_ns,omitempty"`
@@ -263,6 +263,136 @@ func (x *FleetTool) GetVersions() []*FleetToolVersion {
 	return nil
 }
 
+// FleetReplica is a tool at one of the hosts that it is mounted of, as calls have found it.
+type FleetReplica struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Tool     string                 `protobuf:"bytes,1,opt,name=tool,proto3" json:"tool,omitempty"`
+	Host     string                 `protobuf:"bytes,2,opt,name=host,proto3" json:"host,omitempty"`
+	Instance string                 `protobuf:"bytes,3,opt,name=instance,proto3" json:"instance,omitempty"`
+	// Running is how many calls are in progress there, Calls how many have ended, and Failed how many of those failed.
+	Running int32 `protobuf:"varint,4,opt,name=running,proto3" json:"running,omitempty"`
+	Calls   int64 `protobuf:"varint,5,opt,name=calls,proto3" json:"calls,omitempty"`
+	Failed  int64 `protobuf:"varint,6,opt,name=failed,proto3" json:"failed,omitempty"`
+	// Share is which part of the tool's last 100 calls went there.
+	Share float64 `protobuf:"fixed64,7,opt,name=share,proto3" json:"share,omitempty"`
+	// Expected is how long a call is expected to take.
+	ExpectedNs int64 `protobuf:"varint,8,opt,name=expected_ns,json=expectedNs,proto3" json:"expected_ns,omitempty"`
+	// Failures is how many calls in a row have failed.
+	Failures int32 `protobuf:"varint,9,opt,name=failures,proto3" json:"failures,omitempty"`
+	// Ejected is for how long calls go elsewhere, and Reason why.
+	EjectedNs     int64  `protobuf:"varint,10,opt,name=ejected_ns,json=ejectedNs,proto3" json:"ejected_ns,omitempty"`
+	Reason        string `protobuf:"bytes,11,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FleetReplica) Reset() {
+	*x = FleetReplica{}
+	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FleetReplica) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FleetReplica) ProtoMessage() {}
+
+func (x *FleetReplica) ProtoReflect() protoreflect.Message {
+	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FleetReplica.ProtoReflect.Descriptor instead.
+func (*FleetReplica) Descriptor() ([]byte, []int) {
+	return file_toolhost_daemon_v1_fleet_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *FleetReplica) GetTool() string {
+	if x != nil {
+		return x.Tool
+	}
+	return ""
+}
+
+func (x *FleetReplica) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *FleetReplica) GetInstance() string {
+	if x != nil {
+		return x.Instance
+	}
+	return ""
+}
+
+func (x *FleetReplica) GetRunning() int32 {
+	if x != nil {
+		return x.Running
+	}
+	return 0
+}
+
+func (x *FleetReplica) GetCalls() int64 {
+	if x != nil {
+		return x.Calls
+	}
+	return 0
+}
+
+func (x *FleetReplica) GetFailed() int64 {
+	if x != nil {
+		return x.Failed
+	}
+	return 0
+}
+
+func (x *FleetReplica) GetShare() float64 {
+	if x != nil {
+		return x.Share
+	}
+	return 0
+}
+
+func (x *FleetReplica) GetExpectedNs() int64 {
+	if x != nil {
+		return x.ExpectedNs
+	}
+	return 0
+}
+
+func (x *FleetReplica) GetFailures() int32 {
+	if x != nil {
+		return x.Failures
+	}
+	return 0
+}
+
+func (x *FleetReplica) GetEjectedNs() int64 {
+	if x != nil {
+		return x.EjectedNs
+	}
+	return 0
+}
+
+func (x *FleetReplica) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // FleetToolVersion is one definition of a tool's name.
 type FleetToolVersion struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -283,7 +413,7 @@ type FleetToolVersion struct {
 
 func (x *FleetToolVersion) Reset() {
 	*x = FleetToolVersion{}
-	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[2]
+	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -295,7 +425,7 @@ func (x *FleetToolVersion) String() string {
 func (*FleetToolVersion) ProtoMessage() {}
 
 func (x *FleetToolVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[2]
+	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -308,7 +438,7 @@ func (x *FleetToolVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FleetToolVersion.ProtoReflect.Descriptor instead.
 func (*FleetToolVersion) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_fleet_proto_rawDescGZIP(), []int{2}
+	return file_toolhost_daemon_v1_fleet_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *FleetToolVersion) GetDigest() string {
@@ -382,7 +512,7 @@ type DurableCall struct {
 
 func (x *DurableCall) Reset() {
 	*x = DurableCall{}
-	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[3]
+	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -394,7 +524,7 @@ func (x *DurableCall) String() string {
 func (*DurableCall) ProtoMessage() {}
 
 func (x *DurableCall) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[3]
+	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -407,7 +537,7 @@ func (x *DurableCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DurableCall.ProtoReflect.Descriptor instead.
 func (*DurableCall) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_fleet_proto_rawDescGZIP(), []int{3}
+	return file_toolhost_daemon_v1_fleet_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *DurableCall) GetId() string {
@@ -518,7 +648,7 @@ type ListFleetHostsRequest struct {
 
 func (x *ListFleetHostsRequest) Reset() {
 	*x = ListFleetHostsRequest{}
-	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[4]
+	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -530,7 +660,7 @@ func (x *ListFleetHostsRequest) String() string {
 func (*ListFleetHostsRequest) ProtoMessage() {}
 
 func (x *ListFleetHostsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[4]
+	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -543,7 +673,7 @@ func (x *ListFleetHostsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListFleetHostsRequest.ProtoReflect.Descriptor instead.
 func (*ListFleetHostsRequest) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_fleet_proto_rawDescGZIP(), []int{4}
+	return file_toolhost_daemon_v1_fleet_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ListFleetHostsRequest) GetOn() string {
@@ -559,14 +689,16 @@ type ListFleetHostsResponse struct {
 	// Tools are those that are mounted there.
 	Tools []*FleetTool `protobuf:"bytes,2,rep,name=tools,proto3" json:"tools,omitempty"`
 	// Queue is that of durable calls.
-	Queue         *Queue `protobuf:"bytes,3,opt,name=queue,proto3" json:"queue,omitempty"`
+	Queue *Queue `protobuf:"bytes,3,opt,name=queue,proto3" json:"queue,omitempty"`
+	// Replicas are the tools that have been called, at the hosts that they are mounted of.
+	Replicas      []*FleetReplica `protobuf:"bytes,4,rep,name=replicas,proto3" json:"replicas,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListFleetHostsResponse) Reset() {
 	*x = ListFleetHostsResponse{}
-	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[5]
+	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -578,7 +710,7 @@ func (x *ListFleetHostsResponse) String() string {
 func (*ListFleetHostsResponse) ProtoMessage() {}
 
 func (x *ListFleetHostsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[5]
+	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -591,7 +723,7 @@ func (x *ListFleetHostsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListFleetHostsResponse.ProtoReflect.Descriptor instead.
 func (*ListFleetHostsResponse) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_fleet_proto_rawDescGZIP(), []int{5}
+	return file_toolhost_daemon_v1_fleet_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ListFleetHostsResponse) GetHosts() []*FleetHost {
@@ -615,6 +747,13 @@ func (x *ListFleetHostsResponse) GetQueue() *Queue {
 	return nil
 }
 
+func (x *ListFleetHostsResponse) GetReplicas() []*FleetReplica {
+	if x != nil {
+		return x.Replicas
+	}
+	return nil
+}
+
 type ListFleetToolsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -623,7 +762,7 @@ type ListFleetToolsRequest struct {
 
 func (x *ListFleetToolsRequest) Reset() {
 	*x = ListFleetToolsRequest{}
-	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[6]
+	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -635,7 +774,7 @@ func (x *ListFleetToolsRequest) String() string {
 func (*ListFleetToolsRequest) ProtoMessage() {}
 
 func (x *ListFleetToolsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[6]
+	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -648,7 +787,7 @@ func (x *ListFleetToolsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListFleetToolsRequest.ProtoReflect.Descriptor instead.
 func (*ListFleetToolsRequest) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_fleet_proto_rawDescGZIP(), []int{6}
+	return file_toolhost_daemon_v1_fleet_proto_rawDescGZIP(), []int{7}
 }
 
 type ListFleetToolsResponse struct {
@@ -660,7 +799,7 @@ type ListFleetToolsResponse struct {
 
 func (x *ListFleetToolsResponse) Reset() {
 	*x = ListFleetToolsResponse{}
-	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[7]
+	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -672,7 +811,7 @@ func (x *ListFleetToolsResponse) String() string {
 func (*ListFleetToolsResponse) ProtoMessage() {}
 
 func (x *ListFleetToolsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[7]
+	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -685,7 +824,7 @@ func (x *ListFleetToolsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListFleetToolsResponse.ProtoReflect.Descriptor instead.
 func (*ListFleetToolsResponse) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_fleet_proto_rawDescGZIP(), []int{7}
+	return file_toolhost_daemon_v1_fleet_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ListFleetToolsResponse) GetTools() []*FleetTool {
@@ -708,7 +847,7 @@ type DrainHostRequest struct {
 
 func (x *DrainHostRequest) Reset() {
 	*x = DrainHostRequest{}
-	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[8]
+	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -720,7 +859,7 @@ func (x *DrainHostRequest) String() string {
 func (*DrainHostRequest) ProtoMessage() {}
 
 func (x *DrainHostRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[8]
+	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -733,7 +872,7 @@ func (x *DrainHostRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainHostRequest.ProtoReflect.Descriptor instead.
 func (*DrainHostRequest) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_fleet_proto_rawDescGZIP(), []int{8}
+	return file_toolhost_daemon_v1_fleet_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *DrainHostRequest) GetName() string {
@@ -765,7 +904,7 @@ type DrainHostResponse struct {
 
 func (x *DrainHostResponse) Reset() {
 	*x = DrainHostResponse{}
-	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[9]
+	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -777,7 +916,7 @@ func (x *DrainHostResponse) String() string {
 func (*DrainHostResponse) ProtoMessage() {}
 
 func (x *DrainHostResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[9]
+	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -790,7 +929,7 @@ func (x *DrainHostResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainHostResponse.ProtoReflect.Descriptor instead.
 func (*DrainHostResponse) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_fleet_proto_rawDescGZIP(), []int{9}
+	return file_toolhost_daemon_v1_fleet_proto_rawDescGZIP(), []int{10}
 }
 
 type ListDurableCallsRequest struct {
@@ -801,7 +940,7 @@ type ListDurableCallsRequest struct {
 
 func (x *ListDurableCallsRequest) Reset() {
 	*x = ListDurableCallsRequest{}
-	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[10]
+	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -813,7 +952,7 @@ func (x *ListDurableCallsRequest) String() string {
 func (*ListDurableCallsRequest) ProtoMessage() {}
 
 func (x *ListDurableCallsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[10]
+	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -826,7 +965,7 @@ func (x *ListDurableCallsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDurableCallsRequest.ProtoReflect.Descriptor instead.
 func (*ListDurableCallsRequest) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_fleet_proto_rawDescGZIP(), []int{10}
+	return file_toolhost_daemon_v1_fleet_proto_rawDescGZIP(), []int{11}
 }
 
 type ListDurableCallsResponse struct {
@@ -839,7 +978,7 @@ type ListDurableCallsResponse struct {
 
 func (x *ListDurableCallsResponse) Reset() {
 	*x = ListDurableCallsResponse{}
-	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[11]
+	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -851,7 +990,7 @@ func (x *ListDurableCallsResponse) String() string {
 func (*ListDurableCallsResponse) ProtoMessage() {}
 
 func (x *ListDurableCallsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[11]
+	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -864,7 +1003,7 @@ func (x *ListDurableCallsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDurableCallsResponse.ProtoReflect.Descriptor instead.
 func (*ListDurableCallsResponse) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_fleet_proto_rawDescGZIP(), []int{11}
+	return file_toolhost_daemon_v1_fleet_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ListDurableCallsResponse) GetCalls() []*DurableCall {
@@ -883,7 +1022,7 @@ type GetDurableCallRequest struct {
 
 func (x *GetDurableCallRequest) Reset() {
 	*x = GetDurableCallRequest{}
-	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[12]
+	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -895,7 +1034,7 @@ func (x *GetDurableCallRequest) String() string {
 func (*GetDurableCallRequest) ProtoMessage() {}
 
 func (x *GetDurableCallRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[12]
+	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -908,7 +1047,7 @@ func (x *GetDurableCallRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDurableCallRequest.ProtoReflect.Descriptor instead.
 func (*GetDurableCallRequest) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_fleet_proto_rawDescGZIP(), []int{12}
+	return file_toolhost_daemon_v1_fleet_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *GetDurableCallRequest) GetId() string {
@@ -927,7 +1066,7 @@ type GetDurableCallResponse struct {
 
 func (x *GetDurableCallResponse) Reset() {
 	*x = GetDurableCallResponse{}
-	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[13]
+	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -939,7 +1078,7 @@ func (x *GetDurableCallResponse) String() string {
 func (*GetDurableCallResponse) ProtoMessage() {}
 
 func (x *GetDurableCallResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[13]
+	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -952,7 +1091,7 @@ func (x *GetDurableCallResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDurableCallResponse.ProtoReflect.Descriptor instead.
 func (*GetDurableCallResponse) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_fleet_proto_rawDescGZIP(), []int{13}
+	return file_toolhost_daemon_v1_fleet_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *GetDurableCallResponse) GetCall() *DurableCall {
@@ -971,7 +1110,7 @@ type WaitDurableCallRequest struct {
 
 func (x *WaitDurableCallRequest) Reset() {
 	*x = WaitDurableCallRequest{}
-	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[14]
+	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -983,7 +1122,7 @@ func (x *WaitDurableCallRequest) String() string {
 func (*WaitDurableCallRequest) ProtoMessage() {}
 
 func (x *WaitDurableCallRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[14]
+	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -996,7 +1135,7 @@ func (x *WaitDurableCallRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitDurableCallRequest.ProtoReflect.Descriptor instead.
 func (*WaitDurableCallRequest) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_fleet_proto_rawDescGZIP(), []int{14}
+	return file_toolhost_daemon_v1_fleet_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *WaitDurableCallRequest) GetId() string {
@@ -1015,7 +1154,7 @@ type WaitDurableCallResponse struct {
 
 func (x *WaitDurableCallResponse) Reset() {
 	*x = WaitDurableCallResponse{}
-	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[15]
+	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1027,7 +1166,7 @@ func (x *WaitDurableCallResponse) String() string {
 func (*WaitDurableCallResponse) ProtoMessage() {}
 
 func (x *WaitDurableCallResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[15]
+	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1040,7 +1179,7 @@ func (x *WaitDurableCallResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitDurableCallResponse.ProtoReflect.Descriptor instead.
 func (*WaitDurableCallResponse) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_fleet_proto_rawDescGZIP(), []int{15}
+	return file_toolhost_daemon_v1_fleet_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *WaitDurableCallResponse) GetEnded() *CallEnd {
@@ -1059,7 +1198,7 @@ type CancelDurableCallRequest struct {
 
 func (x *CancelDurableCallRequest) Reset() {
 	*x = CancelDurableCallRequest{}
-	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[16]
+	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1071,7 +1210,7 @@ func (x *CancelDurableCallRequest) String() string {
 func (*CancelDurableCallRequest) ProtoMessage() {}
 
 func (x *CancelDurableCallRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[16]
+	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1084,7 +1223,7 @@ func (x *CancelDurableCallRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelDurableCallRequest.ProtoReflect.Descriptor instead.
 func (*CancelDurableCallRequest) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_fleet_proto_rawDescGZIP(), []int{16}
+	return file_toolhost_daemon_v1_fleet_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *CancelDurableCallRequest) GetId() string {
@@ -1102,7 +1241,7 @@ type CancelDurableCallResponse struct {
 
 func (x *CancelDurableCallResponse) Reset() {
 	*x = CancelDurableCallResponse{}
-	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[17]
+	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1114,7 +1253,7 @@ func (x *CancelDurableCallResponse) String() string {
 func (*CancelDurableCallResponse) ProtoMessage() {}
 
 func (x *CancelDurableCallResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[17]
+	mi := &file_toolhost_daemon_v1_fleet_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1127,7 +1266,7 @@ func (x *CancelDurableCallResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelDurableCallResponse.ProtoReflect.Descriptor instead.
 func (*CancelDurableCallResponse) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_fleet_proto_rawDescGZIP(), []int{17}
+	return file_toolhost_daemon_v1_fleet_proto_rawDescGZIP(), []int{18}
 }
 
 var File_toolhost_daemon_v1_fleet_proto protoreflect.FileDescriptor
@@ -1160,7 +1299,22 @@ const file_toolhost_daemon_v1_fleet_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"a\n" +
 	"\tFleetTool\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12@\n" +
-	"\bversions\x18\x02 \x03(\v2$.toolhost.daemon.v1.FleetToolVersionR\bversions\"\x9e\x01\n" +
+	"\bversions\x18\x02 \x03(\v2$.toolhost.daemon.v1.FleetToolVersionR\bversions\"\xa4\x02\n" +
+	"\fFleetReplica\x12\x12\n" +
+	"\x04tool\x18\x01 \x01(\tR\x04tool\x12\x12\n" +
+	"\x04host\x18\x02 \x01(\tR\x04host\x12\x1a\n" +
+	"\binstance\x18\x03 \x01(\tR\binstance\x12\x18\n" +
+	"\arunning\x18\x04 \x01(\x05R\arunning\x12\x14\n" +
+	"\x05calls\x18\x05 \x01(\x03R\x05calls\x12\x16\n" +
+	"\x06failed\x18\x06 \x01(\x03R\x06failed\x12\x14\n" +
+	"\x05share\x18\a \x01(\x01R\x05share\x12\x1f\n" +
+	"\vexpected_ns\x18\b \x01(\x03R\n" +
+	"expectedNs\x12\x1a\n" +
+	"\bfailures\x18\t \x01(\x05R\bfailures\x12\x1d\n" +
+	"\n" +
+	"ejected_ns\x18\n" +
+	" \x01(\x03R\tejectedNs\x12\x16\n" +
+	"\x06reason\x18\v \x01(\tR\x06reason\"\x9e\x01\n" +
 	"\x10FleetToolVersion\x12\x16\n" +
 	"\x06digest\x18\x01 \x01(\tR\x06digest\x12\x16\n" +
 	"\x06plugin\x18\x02 \x01(\tR\x06plugin\x12\x18\n" +
@@ -1185,11 +1339,12 @@ const file_toolhost_daemon_v1_fleet_proto_rawDesc = "" +
 	"\x05ended\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\x05ended\x12/\n" +
 	"\x05error\x18\x0e \x01(\v2\x19.toolhost.daemon.v1.FaultR\x05error\"'\n" +
 	"\x15ListFleetHostsRequest\x12\x0e\n" +
-	"\x02on\x18\x01 \x01(\tR\x02on\"\xb3\x01\n" +
+	"\x02on\x18\x01 \x01(\tR\x02on\"\xf1\x01\n" +
 	"\x16ListFleetHostsResponse\x123\n" +
 	"\x05hosts\x18\x01 \x03(\v2\x1d.toolhost.daemon.v1.FleetHostR\x05hosts\x123\n" +
 	"\x05tools\x18\x02 \x03(\v2\x1d.toolhost.daemon.v1.FleetToolR\x05tools\x12/\n" +
-	"\x05queue\x18\x03 \x01(\v2\x19.toolhost.daemon.v1.QueueR\x05queue\"\x17\n" +
+	"\x05queue\x18\x03 \x01(\v2\x19.toolhost.daemon.v1.QueueR\x05queue\x12<\n" +
+	"\breplicas\x18\x04 \x03(\v2 .toolhost.daemon.v1.FleetReplicaR\breplicas\"\x17\n" +
 	"\x15ListFleetToolsRequest\"M\n" +
 	"\x16ListFleetToolsResponse\x123\n" +
 	"\x05tools\x18\x01 \x03(\v2\x1d.toolhost.daemon.v1.FleetToolR\x05tools\"R\n" +
@@ -1225,51 +1380,53 @@ func file_toolhost_daemon_v1_fleet_proto_rawDescGZIP() []byte {
 	return file_toolhost_daemon_v1_fleet_proto_rawDescData
 }
 
-var file_toolhost_daemon_v1_fleet_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_toolhost_daemon_v1_fleet_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_toolhost_daemon_v1_fleet_proto_goTypes = []any{
 	(*FleetHost)(nil),                 // 0: toolhost.daemon.v1.FleetHost
 	(*FleetTool)(nil),                 // 1: toolhost.daemon.v1.FleetTool
-	(*FleetToolVersion)(nil),          // 2: toolhost.daemon.v1.FleetToolVersion
-	(*DurableCall)(nil),               // 3: toolhost.daemon.v1.DurableCall
-	(*ListFleetHostsRequest)(nil),     // 4: toolhost.daemon.v1.ListFleetHostsRequest
-	(*ListFleetHostsResponse)(nil),    // 5: toolhost.daemon.v1.ListFleetHostsResponse
-	(*ListFleetToolsRequest)(nil),     // 6: toolhost.daemon.v1.ListFleetToolsRequest
-	(*ListFleetToolsResponse)(nil),    // 7: toolhost.daemon.v1.ListFleetToolsResponse
-	(*DrainHostRequest)(nil),          // 8: toolhost.daemon.v1.DrainHostRequest
-	(*DrainHostResponse)(nil),         // 9: toolhost.daemon.v1.DrainHostResponse
-	(*ListDurableCallsRequest)(nil),   // 10: toolhost.daemon.v1.ListDurableCallsRequest
-	(*ListDurableCallsResponse)(nil),  // 11: toolhost.daemon.v1.ListDurableCallsResponse
-	(*GetDurableCallRequest)(nil),     // 12: toolhost.daemon.v1.GetDurableCallRequest
-	(*GetDurableCallResponse)(nil),    // 13: toolhost.daemon.v1.GetDurableCallResponse
-	(*WaitDurableCallRequest)(nil),    // 14: toolhost.daemon.v1.WaitDurableCallRequest
-	(*WaitDurableCallResponse)(nil),   // 15: toolhost.daemon.v1.WaitDurableCallResponse
-	(*CancelDurableCallRequest)(nil),  // 16: toolhost.daemon.v1.CancelDurableCallRequest
-	(*CancelDurableCallResponse)(nil), // 17: toolhost.daemon.v1.CancelDurableCallResponse
-	nil,                               // 18: toolhost.daemon.v1.FleetHost.LabelsEntry
-	(*timestamppb.Timestamp)(nil),     // 19: google.protobuf.Timestamp
-	(*Fault)(nil),                     // 20: toolhost.daemon.v1.Fault
-	(*Queue)(nil),                     // 21: toolhost.daemon.v1.Queue
-	(*CallEnd)(nil),                   // 22: toolhost.daemon.v1.CallEnd
+	(*FleetReplica)(nil),              // 2: toolhost.daemon.v1.FleetReplica
+	(*FleetToolVersion)(nil),          // 3: toolhost.daemon.v1.FleetToolVersion
+	(*DurableCall)(nil),               // 4: toolhost.daemon.v1.DurableCall
+	(*ListFleetHostsRequest)(nil),     // 5: toolhost.daemon.v1.ListFleetHostsRequest
+	(*ListFleetHostsResponse)(nil),    // 6: toolhost.daemon.v1.ListFleetHostsResponse
+	(*ListFleetToolsRequest)(nil),     // 7: toolhost.daemon.v1.ListFleetToolsRequest
+	(*ListFleetToolsResponse)(nil),    // 8: toolhost.daemon.v1.ListFleetToolsResponse
+	(*DrainHostRequest)(nil),          // 9: toolhost.daemon.v1.DrainHostRequest
+	(*DrainHostResponse)(nil),         // 10: toolhost.daemon.v1.DrainHostResponse
+	(*ListDurableCallsRequest)(nil),   // 11: toolhost.daemon.v1.ListDurableCallsRequest
+	(*ListDurableCallsResponse)(nil),  // 12: toolhost.daemon.v1.ListDurableCallsResponse
+	(*GetDurableCallRequest)(nil),     // 13: toolhost.daemon.v1.GetDurableCallRequest
+	(*GetDurableCallResponse)(nil),    // 14: toolhost.daemon.v1.GetDurableCallResponse
+	(*WaitDurableCallRequest)(nil),    // 15: toolhost.daemon.v1.WaitDurableCallRequest
+	(*WaitDurableCallResponse)(nil),   // 16: toolhost.daemon.v1.WaitDurableCallResponse
+	(*CancelDurableCallRequest)(nil),  // 17: toolhost.daemon.v1.CancelDurableCallRequest
+	(*CancelDurableCallResponse)(nil), // 18: toolhost.daemon.v1.CancelDurableCallResponse
+	nil,                               // 19: toolhost.daemon.v1.FleetHost.LabelsEntry
+	(*timestamppb.Timestamp)(nil),     // 20: google.protobuf.Timestamp
+	(*Fault)(nil),                     // 21: toolhost.daemon.v1.Fault
+	(*Queue)(nil),                     // 22: toolhost.daemon.v1.Queue
+	(*CallEnd)(nil),                   // 23: toolhost.daemon.v1.CallEnd
 }
 var file_toolhost_daemon_v1_fleet_proto_depIdxs = []int32{
-	18, // 0: toolhost.daemon.v1.FleetHost.labels:type_name -> toolhost.daemon.v1.FleetHost.LabelsEntry
-	2,  // 1: toolhost.daemon.v1.FleetTool.versions:type_name -> toolhost.daemon.v1.FleetToolVersion
-	19, // 2: toolhost.daemon.v1.DurableCall.submitted:type_name -> google.protobuf.Timestamp
-	19, // 3: toolhost.daemon.v1.DurableCall.started:type_name -> google.protobuf.Timestamp
-	19, // 4: toolhost.daemon.v1.DurableCall.ended:type_name -> google.protobuf.Timestamp
-	20, // 5: toolhost.daemon.v1.DurableCall.error:type_name -> toolhost.daemon.v1.Fault
+	19, // 0: toolhost.daemon.v1.FleetHost.labels:type_name -> toolhost.daemon.v1.FleetHost.LabelsEntry
+	3,  // 1: toolhost.daemon.v1.FleetTool.versions:type_name -> toolhost.daemon.v1.FleetToolVersion
+	20, // 2: toolhost.daemon.v1.DurableCall.submitted:type_name -> google.protobuf.Timestamp
+	20, // 3: toolhost.daemon.v1.DurableCall.started:type_name -> google.protobuf.Timestamp
+	20, // 4: toolhost.daemon.v1.DurableCall.ended:type_name -> google.protobuf.Timestamp
+	21, // 5: toolhost.daemon.v1.DurableCall.error:type_name -> toolhost.daemon.v1.Fault
 	0,  // 6: toolhost.daemon.v1.ListFleetHostsResponse.hosts:type_name -> toolhost.daemon.v1.FleetHost
 	1,  // 7: toolhost.daemon.v1.ListFleetHostsResponse.tools:type_name -> toolhost.daemon.v1.FleetTool
-	21, // 8: toolhost.daemon.v1.ListFleetHostsResponse.queue:type_name -> toolhost.daemon.v1.Queue
-	1,  // 9: toolhost.daemon.v1.ListFleetToolsResponse.tools:type_name -> toolhost.daemon.v1.FleetTool
-	3,  // 10: toolhost.daemon.v1.ListDurableCallsResponse.calls:type_name -> toolhost.daemon.v1.DurableCall
-	3,  // 11: toolhost.daemon.v1.GetDurableCallResponse.call:type_name -> toolhost.daemon.v1.DurableCall
-	22, // 12: toolhost.daemon.v1.WaitDurableCallResponse.ended:type_name -> toolhost.daemon.v1.CallEnd
-	13, // [13:13] is the sub-list for method output_type
-	13, // [13:13] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	22, // 8: toolhost.daemon.v1.ListFleetHostsResponse.queue:type_name -> toolhost.daemon.v1.Queue
+	2,  // 9: toolhost.daemon.v1.ListFleetHostsResponse.replicas:type_name -> toolhost.daemon.v1.FleetReplica
+	1,  // 10: toolhost.daemon.v1.ListFleetToolsResponse.tools:type_name -> toolhost.daemon.v1.FleetTool
+	4,  // 11: toolhost.daemon.v1.ListDurableCallsResponse.calls:type_name -> toolhost.daemon.v1.DurableCall
+	4,  // 12: toolhost.daemon.v1.GetDurableCallResponse.call:type_name -> toolhost.daemon.v1.DurableCall
+	23, // 13: toolhost.daemon.v1.WaitDurableCallResponse.ended:type_name -> toolhost.daemon.v1.CallEnd
+	14, // [14:14] is the sub-list for method output_type
+	14, // [14:14] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_toolhost_daemon_v1_fleet_proto_init() }
@@ -1286,7 +1443,7 @@ func file_toolhost_daemon_v1_fleet_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolhost_daemon_v1_fleet_proto_rawDesc), len(file_toolhost_daemon_v1_fleet_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   19,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
