@@ -299,8 +299,8 @@ func (v *callingHost) evict() bool {
 	return found != nil
 }
 
-// String names the caller, as [Config.Accept] may tell callers apart.
-func (c Caller) String() string {
+// label names the caller, as [Config.Accept] may tell callers apart.
+func (c Caller) label() string {
 	if c.Name == "" {
 		return c.account()
 	}

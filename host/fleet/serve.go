@@ -250,12 +250,12 @@ func (*servedLink) advised(err error, by Caller) error {
 	e := *tool.AsError(err)
 	switch e.Stage {
 	case callstage.Authorize:
-		e.OperatorHint = remedy.GrantCaller.For(by.String())
+		e.OperatorHint = remedy.GrantCaller.For(by.label())
 	case callstage.Approve:
 		if e.Code != tool.CodeApprovalRequired {
 			return err
 		}
-		e.OperatorHint = remedy.AskCaller.For(by.String())
+		e.OperatorHint = remedy.AskCaller.For(by.label())
 	default:
 		return err
 	}
