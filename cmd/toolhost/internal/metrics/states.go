@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/durable"
 )
 
 // Snapshot is a daemon at one moment.
@@ -46,7 +47,7 @@ var (
 	descLines, descUnwritten, descLag, descState, descStarts, descCrashes                               *prometheus.Desc
 	descRunning, descWaiting, descUpgrades, descSpare, descCPU, descMemory                              *prometheus.Desc
 	descMost, descFiles, descRefused, descUpgrade, descHeld, descWants                                  *prometheus.Desc
-	descFleetReached, descFleetHosts, descFleetTools, descFleetQueued, descFleetRunning, descFleetCalls *prometheus.Desc
+	descFleetReached, descFleetHosts, descFleetTools, descFleetQueued, descFleetRunning, descFleetCalls, descFleetBytes, descFleetRoom *prometheus.Desc
 )
 
 var describeAll = sync.OnceFunc(func() {
@@ -86,6 +87,8 @@ var describeAll = sync.OnceFunc(func() {
 	descFleetTools = describe("fleet_tools", "Tools of other hosts that are mounted.")
 	descFleetQueued = describe("fleet_queue_calls", "Durable calls of all hosts in the queue; absent: the host takes no part in it.")
 	descFleetRunning = describe("fleet_queue_calls_running", "Durable calls that run on this host.")
+	descFleetBytes = describe("fleet_queue_bytes", "What all hosts keep of durable calls: their records (state) and results.", "kind")
+	descFleetRoom = describe("fleet_queue_max_bytes", "The most that these may take; 0: there is no bound.", "kind")
 	descFleetCalls = describe("fleet_calls_in_progress", "Calls of this host that other hosts of its fleet run.")
 })
 
@@ -97,6 +100,7 @@ func (states) Describe(out chan<- *prometheus.Desc) {
 		descUpgrades, descSpare, descCPU, descMemory, descMost, descFiles, descRefused,
 		descState, descStarts, descCrashes, descRunning, descWaiting, descUpgrade, descHeld, descWants,
 		descFleetReached, descFleetHosts, descFleetTools, descFleetCalls, descFleetQueued, descFleetRunning,
+		descFleetBytes, descFleetRoom,
 	} {
 		out <- d
 	}
@@ -136,6 +140,10 @@ func (c states) Collect(out chan<- prometheus.Metric) {
 		if q := f.Queue; q != nil && q.Open {
 			gauge(descFleetQueued, float64(q.Queued))
 			gauge(descFleetRunning, float64(q.Running))
+			for kind, l := range map[string]durable.Level{"results": q.Results, "state": q.State} {
+				gauge(descFleetBytes, float64(l.Bytes), kind)
+				gauge(descFleetRoom, float64(l.Max), kind)
+			}
 		}
 	}
 	for _, p := range now.Plugins {
