@@ -23,7 +23,9 @@ type Level struct {
 }
 
 // Fill is the part that is taken, 0 to 1.
-func (l Level) Fill() float64 { return float64(l.Bytes) / float64(max(l.Max, 1)) * float64(min(l.Max, 1)) }
+func (l Level) Fill() float64 {
+	return float64(l.Bytes) / float64(max(l.Max, 1)) * float64(min(l.Max, 1))
+}
 
 const (
 	setKey       = "toolhost.set" // of a stream's metadata: which of its values an operator has set
@@ -94,7 +96,9 @@ func isAPI(err error, codes ...jetstream.ErrorCode) bool {
 }
 
 // isFull reports whether there is no room for something: in its stream, in the account, or at the server.
-func isFull(err error) bool { return isAPI(err, 10077, 10002, 10023, 10028, 10047) || errors.Is(err, errFull) }
+func isFull(err error) bool {
+	return isAPI(err, 10077, 10002, 10023, 10028, 10047) || errors.Is(err, errFull)
+}
 
 var errFull = errors.New("there is no room")
 
@@ -227,12 +231,12 @@ func (s *store) differs() []string {
 // admit refuses a new call when its record would take room from those that run, whose signs of life and ends need it.
 func (s *store) admit(ctx context.Context) error {
 	s.mu.Lock()
-	old := time.Since(s.looked) > freshRecords
+	l := s.levels["KV_"+StateName]
+	old := time.Since(s.looked) > freshRecords || l.Fill() > mostRecords/2
 	if old {
 		s.looked = time.Now()
 	}
 	s.mu.Unlock()
-	l := s.level(StateName)
 	if old {
 		if seen, err := s.look(ctx, StateName); err == nil { // else what comes says it
 			l = seen

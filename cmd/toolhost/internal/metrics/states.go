@@ -42,11 +42,11 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 
 // What is collected, once [New] has described it: most commands never do.
 var (
-	descInfo, descSince, descTools, descFaults, descSkipped, descLeaving                                *prometheus.Desc
-	descCalls, descApprovals, descSessions, descMCPCalls, descMCPUsers, descDropped                     *prometheus.Desc
-	descLines, descUnwritten, descLag, descState, descStarts, descCrashes                               *prometheus.Desc
-	descRunning, descWaiting, descUpgrades, descSpare, descCPU, descMemory                              *prometheus.Desc
-	descMost, descFiles, descRefused, descUpgrade, descHeld, descWants                                  *prometheus.Desc
+	descInfo, descSince, descTools, descFaults, descSkipped, descLeaving                                                               *prometheus.Desc
+	descCalls, descApprovals, descSessions, descMCPCalls, descMCPUsers, descDropped                                                    *prometheus.Desc
+	descLines, descUnwritten, descLag, descState, descStarts, descCrashes                                                              *prometheus.Desc
+	descRunning, descWaiting, descUpgrades, descSpare, descCPU, descMemory                                                             *prometheus.Desc
+	descMost, descFiles, descRefused, descUpgrade, descHeld, descWants                                                                 *prometheus.Desc
 	descFleetReached, descFleetHosts, descFleetTools, descFleetQueued, descFleetRunning, descFleetCalls, descFleetBytes, descFleetRoom *prometheus.Desc
 )
 
