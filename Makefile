@@ -37,7 +37,7 @@ GOTESTSUM := go run gotest.tools/gotestsum@v1.13.0 --format pkgname --format-hid
 # What the tests of races build without the detector is what the other tests build.
 TEST := $(if $(filter Linux,$(shell uname)),-exec "env CGO_ENABLED=0 $(CURDIR)/bin/leftovers") -vet=off -short -count=1 -timeout 22m
 
-.PHONY: help build run quick test lint leftovers race attacks unraced all confinement console execution snippets vulnerabilities generate contract conformance languages soak soak-fleet fuzz gopls bench bench-fleet simulate-fleet microbench release record clean
+.PHONY: help build run quick test lint leftovers race attacks unraced all confinement console pictures execution snippets vulnerabilities generate contract conformance languages soak soak-fleet fuzz gopls bench bench-fleet simulate-fleet microbench release record clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "%-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -101,6 +101,10 @@ conformance: ## MCP's conformance suite, and others' servers and clients; needs 
 
 console: ## the daemon's page in a headless Chromium; needs npm and Debian's chromium
 	modules=$$(.ci/npm internal/test/console/npm) && TOOLHOST_NODE_MODULES=$$modules go test -count=1 -vet=off -timeout 5m ./internal/test/console
+
+pictures: ## docs/pictures, of the page and of top while agents call; needs what console needs
+	modules=$$(.ci/npm internal/test/console/npm) && TOOLHOST_NODE_MODULES=$$modules TOOLHOST_PICTURES=$(CURDIR)/docs/pictures \
+		go test -count=1 -vet=off -timeout 5m -run Pictures ./internal/test/console
 
 languages: ## what dev new writes in Go, Python and Node; needs npm, protoc and Debian's python3-grpcio
 	modules=$$(.ci/npm examples/plugins/node) && typescript=$$(.ci/npm internal/test/languages/npm) && \

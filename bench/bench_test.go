@@ -19,7 +19,7 @@ var keys = []string{
 	"p50_socket", "p50_stream", "p99_64_socket", "p99_64_stream", "tput64_socket", "tput64_stream", "cpu64_socket",
 	"p50_64k", "p50_8m", "p99_behind_large", "cold_list_100", "cold_call", "cold_call_file", "cold_call_daemon",
 	"version_cpu_ms", "allocations_at_start", "recovery", "upgrade_failed", "upgrade_p99", "goroutines_per_plugin",
-	"mcp_stdio", "mcp_http", "mcp_mounted", "mcp_tput64_stdio", "mcp_tput64_http", "mcp_tput64_mounted", "mcp_cpu64_mounted_us",
+	"mcp_stdio", "mcp_http", "mcp_mounted", "mcp_tput64_stdio", "mcp_tput64_http", "mcp_tput64_mounted", "mcp_cpu64_mounted_us", "mcp_cpu64_traced",
 	"mcp_list_20_ms", "mcp_list_20_cold_ms", "tools_10k_first_ms", "tools_10k_later_ms", "tools_10k_mib", "register_10k_ms", "refresh_100k_ms",
 	"p50_vs_mcp", "tput64_vs_mcp", "sandbox_start", "sandbox_call",
 	"neighbour_p99_worst", "neighbour_p99_stderr_lines", "neighbour_p99_stderr_bytes", "neighbour_p99_stderr_json",

@@ -4,8 +4,11 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,6 +35,7 @@ const (
 	sdkStdio      = "sdk"         // the SDK's minimal server, on stdio
 	sdkHTTP       = "sdk-http"    // the same over HTTP
 	servedStdio   = "served"      // toolhost serve --mcp stdio, to a plugin
+	servedTraced  = "traced"      // the same, each call sent to a collector
 	servedHTTP    = "served-http" // toolhost serve --mcp http, to a plugin
 	servedMounted = "mounted"     // toolhost serve --mcp stdio, to a mounted server on stdio
 )
@@ -46,7 +50,7 @@ func mcpCalls() measurement {
 		start: func(ctx context.Context, b *bench) error {
 			for _, k := range []kind{
 				{sdkStdio, "", startSDK}, {sdkHTTP, "", startSDKOverHTTP},
-				{servedStdio, "", startServed}, {servedHTTP, "", startServedOverHTTP}, {servedMounted, "", startMounted},
+				{servedStdio, "", startServed}, {servedTraced, "", startTraced}, {servedHTTP, "", startServedOverHTTP}, {servedMounted, "", startMounted},
 			} {
 				v, err := k.start(ctx, b)
 				if err != nil {
@@ -100,6 +104,10 @@ func mcpCalls() measurement {
 			{
 				name: "mcp_tput64_mounted", target: .6, least: true, value: against(servedRate, servedMounted, sdkStdio),
 				about: "throughput, 64 callers, through toolhost to a mounted stdio server, against that server",
+			},
+			{
+				name: "mcp_cpu64_traced", target: 1.03, value: against(servedCPU, servedTraced, servedStdio),
+				about: "CPU of toolhost per call, 64 callers, each call sent to a collector, against no telemetry",
 			},
 			{
 				name: "mcp_cpu64_mounted_us", target: 150, value: func(r *results) float64 { return r.median(servedCPU, servedMounted) },
@@ -228,12 +236,47 @@ func startSDK(ctx context.Context, b *bench) (*variant, error) {
 	return s.variant(""), nil
 }
 
-func startServed(ctx context.Context, b *bench) (*variant, error) {
-	dir, err := b.plugins("served", "hosted", "bench")
+func startServed(ctx context.Context, b *bench) (*variant, error) { return b.served(ctx, "served") }
+
+func startTraced(ctx context.Context, b *bench) (*variant, error) {
+	arrived := make(chan struct{}, 1)
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		select {
+		case arrived <- struct{}{}:
+		default:
+		}
+	}))
+	b.cleanup(collector.Close)
+	v, err := b.served(ctx, "traced", "OTEL_EXPORTER_OTLP_ENDPOINT="+collector.URL)
 	if err != nil {
 		return nil, err
 	}
-	s, err := speak(ctx, b.serving(dir))
+	c, err := v.dial(ctx)
+	if err == nil {
+		err = c.do(ctx, work.Small())
+	}
+	select {
+	case <-arrived:
+	case <-time.After(closing):
+		err = errors.Join(err, errors.New("no span arrives"))
+	}
+	if err != nil {
+		v.close()
+		return nil, err
+	}
+	return v, nil
+}
+
+// served starts toolhost with a plugin and an environment.
+func (b *bench) served(ctx context.Context, name string, env ...string) (*variant, error) {
+	dir, err := b.plugins(name, "hosted", "bench")
+	if err != nil {
+		return nil, err
+	}
+	cmd := b.serving(dir)
+	cmd.Env = append(cmd.Env, env...)
+	s, err := speak(ctx, cmd)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,9 @@ import (
 
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/internal/chain"
+	"github.com/toolhost/toolhost/internal/callctx"
 	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/durable/mode"
 	"github.com/toolhost/toolhost/internal/ident"
 	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/internal/suggest"
@@ -21,7 +23,7 @@ import (
 // described in handler.go:
 //
 //	observe( admit( audit( resolve(
-//	    middleware( validate( authorize( quotas( ratelimit( approve( begin( output( ask( retry( prepare( timeout( concurrency( provider
+//	    middleware( validate( authorize( quotas( ratelimit( approve( begin( output( ask( durably( retry( prepare( timeout( concurrency( provider
 //
 // middleware is that of the embedding program, see [WithMiddleware].
 // Unknown names are recorded, and go no further than resolve. A call without a place ([WithAdmission])
@@ -62,6 +64,7 @@ func (c *compiler) judged(e *compiled, def *tool.Definition) tool.Handler {
 			Tool: e.def.Name, Plugin: e.owner, Most: e.settings.Limits.Questions, Within: e.settings.AskTimeout,
 			Total: total, Open: c.questionsOf(e.owner),
 		}),
+		c.durably(e),
 		chain.Retry(min(e.def.MaxRetries, e.settings.Limits.MaxRetries), e.def.Idempotent, total),
 		chain.Prepare(e.ready),
 		chain.Timeout(attempt),
@@ -92,6 +95,36 @@ func (c *compiler) byHarm(e *compiled, run tool.Handler) tool.Handler {
 		}
 		return dangerous(ctx, call)
 	}
+}
+
+// durably has a call of an own tool wait in the queue of what is attached, if that says so. The steps inside of it run
+// when the call has come back.
+func (c *compiler) durably(e *compiled) tool.Middleware {
+	return func(next tool.Handler) tool.Handler {
+		wait := chain.Wrap(func(ctx context.Context, call tool.Call) (tool.Result, error) {
+			q, t := c.queue.Load(), chain.TraceFrom(ctx)
+			if q == nil || t == nil {
+				return next(ctx, call)
+			}
+			t.Attempts++
+			t.Asks()
+			defer t.Answered(ctx)
+			return q.run(context.WithValue(ctx, mode.Own{}, true), call)
+		}, chain.Timeout(e.settings.MaxTimeout))
+		return func(ctx context.Context, call tool.Call) (tool.Result, error) {
+			if q := c.queue.Load(); q == nil || e.owner == q.owner || q.of.DurableMode(call.Name) == "" || callctx.Get[bool](ctx, mode.FromQueue{}) {
+				return next(ctx, call)
+			}
+			return wait(ctx, call)
+		}
+	}
+}
+
+// attachedQueue is a [mode.Queue] that was attached.
+type attachedQueue struct {
+	owner string
+	of    mode.Queue
+	run   tool.Handler
 }
 
 // commonChain builds the outer part of the chain, which all tools share.

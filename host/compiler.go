@@ -40,6 +40,7 @@ type compiler struct {
 	answered  func(plugin, tool, call, by string, allowed bool) // see [chain.Question]
 	published func(name string) *entry                          // what the registry has by a name; nil: nothing
 	recent    recent                                            // entries that are compiled
+	queue     atomic.Pointer[attachedQueue]                     // of calls of own tools; nil: there is none
 
 	mu    sync.Mutex // never held while waiting
 	slots map[slotsKey]*chain.Slots

@@ -4,8 +4,10 @@ import (
 	"context"
 	"slices"
 
+	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/durable/mode"
 	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -47,6 +49,9 @@ func (h *Host) Attach(ctx context.Context, owner string, p tool.Provider) (int, 
 			Of("", owner).At(callstage.Register).Fix("attach one of the two to the other")
 	}
 	err := h.roster.Attach(ctx, owner, p)
+	if q, ok := p.(mode.Queue); ok && tool.CodeOf(err) != tool.CodeAlreadyExists {
+		h.compiler.queue.Store(&attachedQueue{owner, q, chain.PassOn(p.Execute)})
+	}
 	return h.Len(), err
 }
 

@@ -79,7 +79,12 @@ func (h *Host) Remove(name string) error {
 // Unregister removes all tools of an owner in one step. Calls under way are not affected. If
 // the owner is a plugin or an attached provider, it is detached, as by [Host.Detach] but
 // without waiting for its end. A plugin that serves tools of these names gets them.
-func (h *Host) Unregister(owner string) { h.roster.Unregister(owner) }
+func (h *Host) Unregister(owner string) {
+	if q := h.compiler.queue.Load(); q != nil && q.owner == owner {
+		h.compiler.queue.CompareAndSwap(q, nil)
+	}
+	h.roster.Unregister(owner)
+}
 
 // Get returns the tool of that name, or with that alias.
 func (h *Host) Get(name string) (Tool, bool) {

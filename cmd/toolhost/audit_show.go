@@ -42,7 +42,8 @@ what decided that it may run, how it ended, its questions, and a bar for each ph
   host     all else that toolhost did
 
 Calls that were made in it are below, on the same axis of time. The beginning of an ID is
-enough if no other call's begins so; toolhost audit shows the IDs.`,
+enough if no other call's begins so; toolhost audit shows the IDs. Of a durable call, the ID that
+toolhost jobs shows will do, too.`,
 		Example: `  toolhost audit show k3vq7dzn-12
   toolhost audit show k3vq7dzn-12 --json`,
 		Args:              cobra.ExactArgs(1),
@@ -70,13 +71,8 @@ func (c *auditShow) newest(ctx context.Context) (ids []string) {
 	return ids
 }
 
-// Limits of what is shown.
-const (
-	maxNested    = 500  // calls
-	maxCallLines = 1000 // of one call
-	maxNesting   = 16
-	maxInput     = 400 // characters of arguments
-)
+// maxInput is how many characters of arguments are shown.
+const maxInput = 400
 
 // call is a call as the log has it.
 type call struct {
@@ -95,7 +91,7 @@ func (c *auditShow) run(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	r, x, closeAll, err := c.index(ctx, path, true)
+	_, x, closeAll, err := c.index(ctx, path, true)
 	defer closeAll()
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := c.empty(path, true); err != nil {
@@ -106,22 +102,26 @@ func (c *auditShow) run(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	s := &callSearch{r: r, x: x, seen: map[string]bool{}}
-	found, err := s.call(ctx, id, 0)
-	if err == nil && len(found.entries) == 0 {
+	tree, err := x.Tree(ctx, id)
+	if err == nil && len(tree.Entries) == 0 {
 		var ids []string
-		if ids, err = s.begins(ctx, id); err == nil && len(ids) == 1 {
-			found, err = s.call(ctx, ids[0], 0)
+		if ids, err = x.Beginning(ctx, id); err == nil && len(ids) == 1 {
+			tree, err = x.Tree(ctx, ids[0])
 		} else if len(ids) > 1 {
 			return exit.Usage(fmt.Sprintf("several calls have IDs that begin with %s: %s", sanitize.Quote(id, 80), strings.Join(ids, ", ")), "give more of the ID")
 		}
 	}
+	if err == nil && len(tree.Entries) == 0 {
+		tree, err = x.Job(ctx, id)
+	}
 	switch {
 	case err != nil:
 		return unreadable(err)
-	case len(found.entries) == 0:
+	case len(tree.Entries) == 0:
 		return unknownCall(id, path)
-	case c.s.Flags.JSON:
+	}
+	found := newCall(tree)
+	if c.s.Flags.JSON {
 		return c.s.Out.JSON(found)
 	}
 	c.draw(found)
@@ -135,76 +135,18 @@ func unknownCall(id, path string) error {
 	}
 }
 
-// callSearch finds calls, and those that were made in them.
-type callSearch struct {
-	r    *audit.Reader
-	x    *auditindex.Index
-	seen map[string]bool
-}
-
-// lines returns the newest lines that pass the filter. Lines that are not records are left out.
-func (s *callSearch) lines(ctx context.Context, f audit.Filter, places []audit.Range) (all []audit.Entry, err error) {
-	for e, err := range s.r.Search(ctx, f, places...) {
-		var invalid *audit.Break
-		switch {
-		case errors.As(err, &invalid):
-		case err != nil:
-			return nil, err
-		case f.Parent != "" || e.Call == f.Call:
-			all = append(all, e)
-		}
-		if len(all) == 2*maxCallLines {
-			all = slices.Delete(all, 0, maxCallLines)
-		}
-	}
-	return all, nil
-}
-
-func (s *callSearch) call(ctx context.Context, id string, depth int) (*call, error) {
-	c := &call{ID: id}
-	s.seen[id] = true
-	places := s.x.Call(id)
-	var err error
-	if c.entries, err = s.lines(ctx, audit.Filter{Call: id}, places); err != nil || len(c.entries) == 0 {
-		return c, err
-	}
-	nested, err := s.lines(ctx, audit.Filter{Parent: id}, places)
-	for _, e := range nested {
-		if s.seen[e.Call] || e.Call == "" {
-			continue
-		}
-		if c.More = len(s.seen) > maxNested || depth >= maxNesting; c.More {
-			break
-		}
-		below, err := s.call(ctx, e.Call, depth+1)
-		if err != nil {
-			return nil, err
-		}
-		c.Calls = append(c.Calls, below)
+// newCall returns what is shown of a call and of those in it.
+func newCall(found *auditindex.Call) *call {
+	c := &call{ID: found.ID, More: found.More, entries: found.Entries}
+	for _, below := range found.Calls {
+		c.Calls = append(c.Calls, newCall(below))
 	}
 	for _, e := range c.entries {
 		c.Lines = append(c.Lines, e.Raw)
 		c.Ended = c.Ended || e.Event == audit.End
 	}
 	c.Reason = c.reason()
-	return c, err
-}
-
-// begins returns some IDs that begin so.
-func (s *callSearch) begins(ctx context.Context, id string) (ids []string, err error) {
-	for e, err := range s.r.Search(ctx, audit.Filter{Call: id}, s.x.Begins(id)...) {
-		var invalid *audit.Break
-		if err != nil && !errors.As(err, &invalid) {
-			return nil, err
-		}
-		if err == nil && !slices.Contains(ids, e.Call) {
-			ids = append(ids, e.Call)
-		}
-		if len(ids) == 5 {
-			break
-		}
-	}
-	return ids, nil
+	return c
 }
 
 // last is the newest end line, or the newest line if there is none.
@@ -400,7 +342,7 @@ func callFields(e *audit.Entry, all []audit.Entry) []output.Field {
 		{Name: "call", Value: e.Call}, {Name: "tool", Value: e.Tool}, {Name: "plugin", Value: e.Plugin},
 		{Name: "began", Value: began(e).Local().Format("2006-01-02 15:04:05.000")}, {Name: "result", Value: result},
 		{Name: "caller", Value: strings.Join(who, " ")}, {Name: "session", Value: e.Session}, {Name: "trace", Value: e.Trace},
-		{Name: "made in", Value: e.Parent}, {Name: "decision", Value: decision},
+		{Name: "made in", Value: e.Parent}, {Name: "job", Value: e.Object}, {Name: "decision", Value: decision},
 	}
 	if e.Attempts > 1 {
 		fields = append(fields, output.Field{Name: "attempts", Value: fmt.Sprint(e.Attempts)})

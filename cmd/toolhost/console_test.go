@@ -140,8 +140,9 @@ func TestConsole(t *testing.T) {
 	w.run("status", "--json").exits(0).json(&status)
 	record := require.Must(audit.Open(status.Audit, audit.Options{}))(t)
 	require.NoError(t, record.Write(audit.Record{Event: audit.End, Call: "inner", Parent: o.ID, Tool: "play.echo"}))
+	require.NoError(t, record.Write(audit.Record{Event: audit.End, Call: "innermost", Parent: "inner", Tool: "play.echo"}))
 	require.NoError(t, record.Close())
-	if _, text := one.call("GetCall", `{"id":"`+o.ID+`"}`); !strings.Contains(text, `\"call\":\"inner\"`) {
+	if _, text := one.call("GetCall", `{"id":"`+o.ID+`"}`); !strings.Contains(text, `\"call\":\"inner\"`) || !strings.Contains(text, `\"call\":\"innermost\"`) {
 		t.Errorf("the call on record has none that was made in it: %s", text)
 	}
 	one.call("DisablePlugin", `{"name":"player"}`)

@@ -27,7 +27,8 @@ tools the daemon mounts, and with which it shares its own, as nats in the config
 STATE is ready, draining (it ends its calls and takes no new ones), late (nothing was heard of
 it for longer than usual) or refused, for which the reason is told. TOOLS is how many it
 shares with this host, LOAD its calls in progress, and those it may have, and LATENCY what
-calls of this host took there, on average.
+a call of this host is expected to take there: the median of its tools. With --on it is as another
+host sees it, which has this one as a peer with admin, or its key. --json has the versions of tools, too.
 
 Hosts know each other by their keys: toolhost fleet key prints that of this host. Those with
 the same key trust each other; others are named under nats.peers.`
@@ -36,10 +37,14 @@ func newFleetCommand(s *session.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "fleet", Short: "Show and drain the hosts of the daemon's fleet", Long: aboutFleet,
 		Example: `  toolhost serve --nats nats://127.0.0.1:4222 --name laptop
-  toolhost fleet`,
+  toolhost fleet
+  toolhost fleet --on build-1 --json`,
 		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return listHosts(cmd.Context(), s) },
 	}
+	var on string
+	cmd.Flags().StringVar(&on, "on", "", "show the fleet as this `HOST` sees it")
+	_ = cmd.RegisterFlagCompletionFunc("on", completeHosts(s))
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return showFleet(cmd.Context(), s, on) }
 	var wait, off bool
 	drain := &cobra.Command{
 		Use: "drain HOST", Short: "Have a host take no new calls of other hosts, or take them again",
@@ -88,23 +93,26 @@ func fleetError(err error) error {
 	return err
 }
 
-func listHosts(ctx context.Context, s *session.Session) error {
+func showFleet(ctx context.Context, s *session.Session, on string) error {
 	c, err := dialDaemon(ctx, s, false)
 	if err != nil {
 		return err
 	}
-	all, err := c.FleetHosts(ctx)
+	v, err := c.FleetView(ctx, on)
 	if err != nil {
 		return fleetError(err)
 	}
-	err = printed[fleet.HostStatus]{all: all, columns: "HOST|STATE|VERSION|LABELS|TOOLS|LOAD|LATENCY|HEARD", row: hostRow}.print(s)
+	err = printed[fleet.HostStatus]{all: v.Hosts, json: v, columns: "HOST|STATE|VERSION|LABELS|TOOLS|LOAD|LATENCY|HEARD", row: hostRow}.print(s)
 	if s.Flags.JSON {
 		return err
 	}
-	for _, h := range all {
+	for _, h := range v.Hosts {
 		if h.Reason != "" {
 			s.Out.Printf("%s: %s\n", printable(h.Name), printable(h.Reason))
 		}
+	}
+	if text := queueText(&v.Queue); v.Queue.Open || v.Queue.Reason != "" {
+		s.Out.Printf("%s\n", printable(strings.TrimPrefix(text, ", ")))
 	}
 	return err
 }
@@ -134,7 +142,7 @@ func hostRow(h fleet.HostStatus) []string {
 		labels = append(labels, k+"="+h.Labels[k])
 	}
 	return []string{
-		printable(name), string(h.State), output.OrDash(printable(h.Version)), output.OrDash(printable(strings.Join(labels, ","))),
+		printable(name), printable(string(h.State)), output.OrDash(printable(h.Version)), output.OrDash(printable(strings.Join(labels, ","))),
 		strconv.Itoa(h.Tools), load, latency, heard,
 	}
 }

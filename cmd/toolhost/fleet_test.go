@@ -86,6 +86,9 @@ func TestFleet(t *testing.T) {
 		t.Errorf("a host that is not there answers: %s", o.stdout)
 	}
 	b.bare("__complete", "--plugin-dir", b.plugins, "fleet", "drain", "").exits(0).prints("a\tready")
+	b.run("fleet", "--on", "a").exits(0).prints("a (this)", "b ")
+	b.run("fleet", "--on", "a", "--json").exits(0).prints(`"hosts"`, `"queue"`)
+	b.run("fleet", "--on", "no host").exits(2).says("no host of the fleet is called")
 	if got := b.hosts()["a"]; got.Peer != "" || got.Tools == 0 || got.Labels["gpu"] != "1" {
 		t.Errorf("a is %+v", got)
 	}
@@ -131,10 +134,11 @@ func TestFleetOfPeers(t *testing.T) {
 	c.run("fleet", "drain", "a").exits(5)
 	a.run("fleet").exits(0).prints("b (bee)", "c (sea)")
 
-	a.configure(append(conf, "  callers: {bee: {grants: [fs:read]}}")...)
-	one.await("toolhost: reloaded: nats")
 	b.configure("nats:", "  url: "+one.server(), "  mount: ['*']", "  prefix: far.", "  name: b", "  peers: {ay: {key: "+keyA+"}}", "callers: {cli: {grants: [fs:read]}}")
 	b.run("reload").exits(0)
+	b.run(read...).exits(5).says("on host a: grant it under nats.callers, as bee/cli")
+	a.configure(append(conf, "  callers: {bee: {grants: [fs:read]}}")...)
+	one.await("toolhost: reloaded: nats")
 	b.run(read...).exits(0).prints("text of a")
 	a.run("audit", "--caller", "bee/*", "--json").exits(0).prints(`"fs.read"`)
 
@@ -207,4 +211,30 @@ func TestFleetWithoutServer(t *testing.T) {
 	b.until("the tools are there", func() bool { return b.knows("play.echo") })
 	b.run("call", "play.echo").exits(0)
 	b.run("status").exits(0)
+}
+
+// A peer that is taken out of the configuration is let go: its call ends in peace, also where the server is in the
+// daemon that removes it, which warns of what it shares with no one.
+func TestRemovedPeer(t *testing.T) {
+	t.Parallel()
+	a, b := newWorld(t, "player", "fs"), newWorld(t)
+	keyA, keyB := a.fleetKey(), b.fleetKey()
+	a.configure("nats: {embedded: 0, name: a, share: [play.hold, fs.read], peers: {bee: {key: " + keyB + "}}}")
+	one := a.begin()
+	one.await("no caller of another host may call tools that are shared")
+	one.await("toolhost: ready: ")
+	b.configure("nats: {url: '" + one.server() + "', name: b, mount: ['*'], peers: {ay: {key: " + keyA + "}}}")
+	b.serve()
+	b.until("its tools are there", func() bool { return b.knows("play.hold") })
+	until := newFIFO(t)
+	u := b.startCall(newFIFO(t), "call", "play.hold", "--arg", "until="+until)
+	a.configure("nats: {embedded: 0, name: a, share: [play.hold]}")
+	one.await("toolhost: reloaded: nats")
+	b.until("its tools are gone", func() bool { return !b.knows("play.hold") })
+	b.run("fleet").exits(0).prints("refused", "host a does not know the key "+keyB+": add it under nats.peers there")
+	to := openFIFO(t, until, os.O_WRONLY, u.ended)
+	require.Must(to.WriteString("in peace"))(t)
+	require.NoError(t, to.Close())
+	(<-u.ended).exits(0).prints("in peace")
+	b.until("it may not log in any more", func() bool { return b.hosts()["b"].State == fleet.HostLate })
 }

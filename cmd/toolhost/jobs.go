@@ -27,7 +27,8 @@ wait for it.
 
 STATE is queued, running, done (it has a result), failed (it has an error), canceled, or
 expired: no host took it within a day. Calls are forgotten after a week. Those submitted last
-are first. You see your own, and who runs the daemon sees those of all callers.`
+are first. You see your own, and who runs the daemon sees those of all callers. toolhost audit
+show takes their IDs, too.`
 
 // jobStates are those that durable calls can be in.
 var jobStates = []string{

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -15,9 +16,11 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/internal/durable"
 	"github.com/toolhost/toolhost/internal/test/require"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // work is a program that a tool runs, which writes a line into a ledger and ends when it may.
@@ -79,11 +82,39 @@ func (w *world) callOf(id string) (c durable.Call) {
 	return c
 }
 
-// running are the durable calls that run.
-func (w *world) running() (all []durable.Call) {
+// jobs are the durable calls in a state.
+func (w *world) jobs(state string) (all []durable.Call) {
 	w.t.Helper()
-	w.run("jobs", "--state", "running", "--json").exits(0).json(&all)
+	w.run("jobs", "--state", state, "--json").exits(0).json(&all)
 	return all
+}
+
+// linesOf returns how many lines of an event the log has of a durable call, and the last of them.
+func (w *world) linesOf(event, id string) (n int, last audit.Record) {
+	w.t.Helper()
+	for line := range strings.Lines(w.run("audit", id, "--json").stdout) {
+		var r audit.Record
+		require.NoError(w.t, json.Unmarshal([]byte(line), &r))
+		if r.Event == event && r.Object == id {
+			n, last = n+1, r
+		}
+	}
+	return n, last
+}
+
+// records checks that the log has one end of a durable call, with a code.
+func (w *world) records(id string, code tool.Code) {
+	w.t.Helper()
+	w.until("its end is on record", func() bool {
+		n, _ := w.linesOf(audit.End, id)
+		return n > 0
+	})
+	if n, r := w.linesOf(audit.End, id); n != 1 || r.Code != code || r.Tool != "play.run" || r.Caller != "cli" || r.Call == "" {
+		w.t.Errorf("the log has %d ends of call %s, the last of them %+v", n, id, r)
+	}
+	if n, _ := w.linesOf(audit.Begin, id); n != 1 {
+		w.t.Errorf("the log has %d begins of call %s", n, id)
+	}
 }
 
 func (w *world) has(tool string) {
@@ -140,6 +171,12 @@ func TestCalls(t *testing.T) {
 
 	work.mayEnd()
 	b.run("jobs", "show", id, "--wait").exits(0).prints("finished")
+	b.records(id, "")
+	b.run("audit", "show", id).exits(0).prints("The host hub took", "job", id, "on hub")
+	hub.run("audit", "show", id).exits(0).prints("play.run", "cli on b")
+	for _, c := range b.jobs("done") { // one was not waited for any longer
+		b.records(c.ID, "")
+	}
 	var out struct {
 		Success bool
 		Content string
@@ -158,16 +195,17 @@ func TestCalls(t *testing.T) {
 	}
 	b.run("call", "play.run", work.call(), "--idempotency-key", "order-17").exits(4).says("belongs to another call")
 
-	// Of large arguments, so many are kept.
-	large := newWork(t)
+	// Of large arguments, so many are kept; the ends of all calls are on record.
+	large, ids := newWork(t), []string{}
 	b.write("large.json", large.call()+strings.Repeat(" ", 15<<20))
 	for range 5 {
-		b.detach("play.run", "@large.json")
+		ids = append(ids, b.detach("play.run", "@large.json"))
 	}
-	b.until("a call is not followed", func() bool {
-		return strings.Contains(b.run("audit", "--tool", "play.run", "--json").stdout, "as large ones, as can be")
-	})
 	large.mayEnd()
+	for _, id := range ids {
+		b.run("jobs", "show", id, "--wait").exits(0)
+		b.records(id, "")
+	}
 
 	second := newWork(t)
 	var detached struct{ ID, Name string }
@@ -199,7 +237,7 @@ func TestCallsSurviveTheirCaller(t *testing.T) {
 		go func() { waiting <- b.run(args...) }()
 	}
 	b.until("both commands wait", func() bool {
-		return b.client().State().Calls == 2 && len(b.running()) == 2
+		return b.client().State().Calls == 2 && len(b.jobs("running")) == 2
 	})
 	first.ends(syscall.SIGKILL, -1)
 	for range 2 {
@@ -208,7 +246,7 @@ func TestCallsSurviveTheirCaller(t *testing.T) {
 			t.Errorf("it says %s", o.stderr)
 		}
 	}
-	b.serve()
+	again := b.serve()
 	b.has("play.run")
 	if c := b.callOf(id); c.State != durable.StateRunning {
 		t.Errorf("after the restart it is %+v", c)
@@ -218,6 +256,7 @@ func TestCallsSurviveTheirCaller(t *testing.T) {
 	if n := work.runs(); n != 1 {
 		t.Errorf("it ran %d times", n)
 	}
+	b.records(id, "")
 
 	// The server goes with its host, and comes back with what it has stored.
 	port := url[strings.LastIndexByte(url, ':')+1:]
@@ -227,6 +266,12 @@ func TestCallsSurviveTheirCaller(t *testing.T) {
 	b.has("play.run")
 	b.run("jobs", "show", id, "--wait").exits(0).prints("finished")
 	b.run("call", "play.run", work.call()).exits(0).prints("finished")
+	again.ends(syscall.SIGTERM, 0)
+	b.serve() // which looks for ends that are not on record
+	b.has("play.run")
+	for _, c := range b.jobs("done") {
+		b.records(c.ID, "")
+	}
 }
 
 // A host is killed while it runs a call: at least once runs it on another, at most once says that its
@@ -268,6 +313,23 @@ func TestCallsSurviveTheirHost(t *testing.T) {
 	killed.run("call", "play.echo").exits(0)
 }
 
+// A call of a host's own tool survives the kill of everything that there is.
+func TestCallsOfOwnTool(t *testing.T) {
+	t.Parallel()
+	w, work := newWorld(t, "player"), newWork(t)
+	first, _ := w.fleetOf("  rules: [{tools: play.run, durable: at-least-once}]")
+	w.has("play.run")
+	id := w.detach("play.run", work.call())
+	w.until("it runs", func() bool { return work.runs() == 1 })
+	first.ends(syscall.SIGKILL, -1)
+	w.serve()
+	w.until("it runs again", func() bool { return work.runs() == 2 })
+	work.mayEnd()
+	w.run("jobs", "show", id, "--wait").exits(0).prints("finished")
+	w.records(id, "")
+	w.run("call", "play.echo").exits(0)
+}
+
 // Hosts of other keys use the queue that the host of the server has made, with no more than the subjects that
 // they need.
 func TestCallsOfPeers(t *testing.T) {
@@ -289,10 +351,10 @@ func TestCallsOfPeers(t *testing.T) {
 	b.run("jobs", "show", id, "--wait").exits(0).prints("finished")
 	b.run("jobs").exits(0).prints(id, "done", canceled, "canceled")
 	for _, w := range []*world{a, b} {
-		var all []fleet.HostStatus
-		w.run("fleet", "--json").exits(0).json(&all)
-		if all[0].Reason != "" {
-			t.Errorf("%s lacks a permission: %s", all[0].Name, all[0].Reason)
+		var v fleet.View
+		w.run("fleet", "--json").exits(0).json(&v)
+		if v.Hosts[0].Reason != "" {
+			t.Errorf("%s lacks a permission: %s", v.Hosts[0].Name, v.Hosts[0].Reason)
 		}
 	}
 }

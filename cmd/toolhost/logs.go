@@ -27,7 +27,7 @@ const aboutLogs = `Show what plugins have logged and written to standard error, 
 and why, ends, crashes with the last words, upgrades, what the sandbox and locks refused, what was
 accepted, and who answered questions. That is in files of your state directory, which the daemon
 and commands write that run plugins themselves, whatever their log level is: of each plugin 8 MiB
-of lines and 512 KiB of events, and 128 MiB together; after 30 days without a line a file goes.
+of lines and 512 KiB of events, and 128 MiB together, of which the oldest go.
 The daemon's own log is its standard error.`
 
 // defaultLines is how many lines are shown if nothing says how many.

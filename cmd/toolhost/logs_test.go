@@ -2,16 +2,23 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/test/require"
+	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
 )
 
 // logsDir is where what plugins write is kept.
@@ -116,4 +123,46 @@ func TestLogsWithoutFiles(t *testing.T) {
 	w.run("call", "play.echo").exits(0)
 	s.ends(15, 0)
 	equal(t, "how often it is said", len(slices.DeleteFunc(s.said, func(line string) bool { return !strings.Contains(line, "is not kept in files") })), 1)
+}
+
+// Two daemons of a user write to the same files, and each shows what plugins of both did.
+func TestLogsOfTwoDaemons(t *testing.T) {
+	t.Parallel()
+	one, two := newWorld(t, "player"), newWorld(t, "player")
+	two.state, two.env = one.state, append(two.env, "XDG_STATE_HOME="+one.state)
+	one.serve()
+	two.serve()
+	f := one.follow("player")
+	one.run("call", "play.exit", `{"status":3}`).exits(6)
+	first := f.until("crashed", "exit status 3")
+	two.run("call", "play.exit", `{"status":4}`).exits(6)
+	if second := f.until("crashed", "exit status 4"); second.PID == first.PID {
+		t.Errorf("%+v and %+v are of one process", first, second)
+	}
+	for _, w := range []*world{one, two} {
+		w.run("logs", "player").exits(0).prints("goodbye", "exit status 3", "exit status 4")
+		o := w.run("logs", "--events", "--since", first.Time.Add(1).Format(time.RFC3339Nano)).exits(0).prints("exit status 4")
+		if strings.Contains(o.stdout, "exit status 3") {
+			t.Errorf("it has what is older: %s", o.stdout)
+		}
+		equal(t, "the events of a plugin, by the API", strings.ReplaceAll(w.watched(&daemonv1.WatchRequest{Plugin: "player", Events: true}), "open ", ""), "started started crashed crashed")
+		equal(t, "since the first", w.watched(&daemonv1.WatchRequest{Events: true, Since: timestamppb.New(first.Time.Add(1))}), "crashed")
+		equal(t, "of no plugin", w.watched(&daemonv1.WatchRequest{Plugin: "absent", Events: true}), "")
+	}
+}
+
+// watched are the kinds of the events that the API streams.
+func (w *world) watched(r *daemonv1.WatchRequest) string {
+	w.t.Helper()
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", w.socket())
+	}
+	c := daemonv1.NewDaemonClient(&http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}, "http://daemon")
+	in := require.Must(c.Watch(w.t.Context(), r))(w.t)
+	var kinds []string
+	for in.Receive() {
+		kinds = append(kinds, in.Msg().GetLine().GetEvent())
+	}
+	require.NoError(w.t, in.Err())
+	return strings.Join(kinds, " ")
 }

@@ -1,67 +1,64 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/host/audit"
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/redact"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
-// flock locks a file as flock(1) does, until the function it returns is called.
-func flock(t *testing.T, path string, how int) (release func()) {
-	t.Helper()
-	file := require.Must(os.Open(path))(t)
-	require.NoError(t, unix.Flock(int(file.Fd()), how|unix.LOCK_NB))
-	return func() { // a process that another test is starting may still have the descriptor
-		_ = unix.Flock(int(file.Fd()), unix.LOCK_UN)
-		_ = file.Close()
-	}
-}
-
-// Whoever can read the log can lock it, and keeps no call from its record. A process
-// with the right to write it can hold it up: a daemon writes when it is free.
-func TestLogIsLocked(t *testing.T) {
+// A workspace that has the user's state, as a home does, has the record too. A plugin that writes the workspace changes
+// neither its newest file nor one that was begun since the plugin started. Where it can, as plugins show says, verifying
+// finds that.
+func TestRecordInTheWorkspace(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "player")
-	log := filepath.Join(w.state, "toolhost", "audit.jsonl")
-	w.run("call", "play.echo").exits(0)
-	release := flock(t, log, unix.LOCK_SH)
-	w.run("call", "play.echo").exits(0)
-	if n := len(w.recorded(log)); n != 2 {
-		t.Errorf("%d lines of 2 calls", n)
-	}
-	release()
+	for _, level := range []string{"best-effort", "none"} {
+		t.Run(level, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, "intruder")
+			w.root = w.state
+			config := filepath.Join(t.TempDir(), "toolhost.yaml")
+			text := "{audit: {max_size: 64KiB}, defaults: {sandbox: {level: " + level + "}}}"
+			require.NoError(t, os.WriteFile(config, []byte(text), 0o600))
+			w.env = append(w.env, session.CacheVariable+"="+t.TempDir(), session.ConfigVariable+"="+config)
+			record := filepath.Join(w.state, "toolhost", "audit.jsonl")
+			w.serve()
+			w.run("call", "intrude.read", "--arg", "path="+record).exits(exit.Done) // the plugin runs
+			long := json.RawMessage(strconv.Quote(strings.Repeat("x", redact.MaxInput-100)))
+			writeAudit(t, record, slices.Repeat([]func(*audit.Record){func(r *audit.Record) { r.Time, r.Input = time.Now(), long }}, 20)...)
+			w.run("call", "intrude.read", "--arg", "path="+record) // which begins another file
+			rotated := require.Must(filepath.Glob(record + ".0*"))(t)
+			equal(t, "the number of full files", len(rotated), 1)
+			w.run("audit", "verify").exits(exit.Done).prints("in 2 files")
+			var shown shownPlugin
+			w.run("plugins", "show", "intruder", "--json").exits(exit.Done).json(&shown)
+			changes := shown.Sandbox == nil || !slices.ContainsFunc(shown.Sandbox.Lines, func(l plugin.SandboxLine) bool {
+				return l.Name == "protected" && len(l.By) > 0
+			})
 
-	s := w.serve()
-	w.run("call", "play.echo").exits(0)
-	release = flock(t, log+".lock", unix.LOCK_SH)
-	const calls = 5
-	for range calls {
-		w.run("call", "play.echo").exits(0)
+			for _, path := range []string{record, rotated[0]} {
+				before := require.Must(os.ReadFile(path))(t)
+				status := w.run("call", "intrude.replace", "--arg", "path="+path, "--arg", "was=intrude.read", "--arg", "is=intrude.none").status
+				after := require.Must(os.ReadFile(path))(t)
+				equal(t, "whether "+path+" has changed", !strings.HasPrefix(string(after), string(before)), changes)
+				equal(t, "whether the plugin says so", status == exit.Done, changes)
+			}
+			if !changes {
+				w.run("audit", "verify").exits(exit.Done)
+				return
+			}
+			w.run("audit", "verify").exits(exit.Failed).prints(filepath.Base(rotated[0]))
+		})
 	}
-	release()
-	require.NoError(t, s.cmd.Process.Signal(unix.SIGTERM))
-	if err := s.cmd.Wait(); err != nil {
-		t.Errorf("the daemon ends with %v", err)
-	}
-	if n := len(w.recorded(log)); n != 3+calls {
-		t.Errorf("%d lines of %d calls", n, 3+calls)
-	}
-	w.run("audit", "verify").exits(0)
-
-	// One that works alone says what could not be written.
-	release = flock(t, log+".lock", unix.LOCK_EX)
-	w.run("call", "play.echo").exits(0).says("another process keeps it locked", "are lost", "audit.jsonl.lock open")
-	release()
-}
-
-// recorded are the lines of a log.
-func (w *world) recorded(log string) []string {
-	w.t.Helper()
-	content := require.Must(os.ReadFile(log))(w.t)
-	return strings.Split(strings.TrimSuffix(string(content), "\n"), "\n")
 }

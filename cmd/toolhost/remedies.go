@@ -31,6 +31,8 @@ var remedies = map[remedy.Remedy]string{
 	remedy.PluginDir:    "name another with --plugin-dir or TOOLHOST_PLUGIN_DIR",
 	remedy.Approver:     "run it from a terminal or with --yes; in a program, give the session an approver",
 	remedy.Grant:        "in the configuration under callers, --grant NAME on the command line, Session.Grant in a program",
+	remedy.GrantCaller:  "grant it under nats.callers, as NAME",
+	remedy.AskCaller:    "have it ask, or allow it, under nats.callers, as NAME",
 	remedy.Namespaces:   "see toolhost doctor",
 	remedy.FleetKey:     "toolhost fleet key prints it",
 	remedy.Hosts:        "toolhost fleet shows the hosts",

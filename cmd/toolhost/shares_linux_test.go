@@ -78,8 +78,13 @@ func TestOneUserShutsOutNone(t *testing.T) {
 	if lines < 2 || lines > more/2 {
 		t.Errorf("%d refusals have %d lines", more, lines)
 	}
-	if text := body(t, clientOf(w.path("run.sock")), "http://toolhost/metrics"); !strings.Contains(text, fmt.Sprintf("toolhost_calls_in_progress %d\n", most)) {
-		t.Errorf("the metrics are\n%s", text)
+	for _, want := range []string{
+		fmt.Sprintf("toolhost_calls_in_progress %d\n", most), `toolhost_caller_calls{caller="visitor",state="running"} 1`,
+		fmt.Sprintf(`toolhost_caller_calls{caller="visitor",state="waiting"} %d`, most-1),
+	} {
+		w.until("the metrics have "+want, func() bool {
+			return strings.Contains(body(t, clientOf(w.path("run.sock")), "http://toolhost/metrics"), want)
+		})
 	}
 	work.mayEnd()
 }

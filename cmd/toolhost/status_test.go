@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -136,13 +137,34 @@ func TestMetrics(t *testing.T) {
 			`{caller="cli",code="not_found",tool="(unknown)"} 1`, `toolhost_plugin_state{plugin="player",state="ready"} 1`,
 			`toolhost_call_phase_seconds_count{phase="ran"} 2`, `toolhost_tool_phase_seconds_total{phase="ran",tool="play.echo"}`,
 			`toolhost_plugin_cpu_seconds_total{plugin="player"} 0.`, `toolhost_plugin_descriptors{plugin="player"}`,
-			"toolhost_audit_lines_total ", "toolhost_audit_failed_total 0",
+			"toolhost_audit_lines_total ", "toolhost_audit_failed_total 0", "toolhost_audit_last_line_timestamp_seconds 1.",
 		} {
 			if !strings.Contains(text, want) {
 				t.Errorf("there is no %s in\n%s", want, text)
 			}
 		}
 	}
+	reloaded := make(chan outcome, 1)
+	go func() { // each scrape while the configuration changes is whole
+		for i := range 3 {
+			w.configure("metrics: {address: \"127.0.0.1:0\"}", fmt.Sprintf("plugins: {player: {limits: {running: %d}}}", i+1))
+			reloaded <- w.run("reload")
+		}
+		close(reloaded)
+	}()
+	for open := true; open; {
+		select {
+		case o, more := <-reloaded:
+			if open = more; more {
+				o.exits(0)
+			}
+		default:
+		}
+		if text := w.over("/metrics"); !strings.Contains(text, `code="ok",tool="play.echo"} 1`) || !strings.Contains(text, `toolhost_plugin_starts_total{plugin="player"}`) {
+			t.Errorf("during a reload:\n%s", text)
+		}
+	}
+	w.until("the reloads are counted", func() bool { return strings.Contains(w.over("/metrics"), `toolhost_reloads_total{result="ok"} `) })
 	if text := w.over("/debug/pprof/goroutine?debug=1"); !strings.Contains(text, "goroutine profile") {
 		t.Errorf("the profile is %.100s", text)
 	}

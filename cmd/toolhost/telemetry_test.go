@@ -1,93 +1,35 @@
 package main
 
 import (
+	"context"
 	"encoding/hex"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	collectorpb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
-	"google.golang.org/protobuf/proto"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/telemetry"
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/mcpclient"
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/callctx"
+	"github.com/toolhost/toolhost/internal/test/otlptest"
 	"github.com/toolhost/toolhost/internal/test/require"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
-
-// collector is an OTLP receiver.
-type collector struct {
-	*httptest.Server
-	mu    sync.Mutex
-	spans []*tracepb.Span
-	from  []string // their services
-}
-
-func newCollector(t *testing.T) *collector {
-	t.Helper()
-	c := &collector{}
-	c.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		var in collectorpb.ExportTraceServiceRequest
-		if err == nil {
-			err = proto.Unmarshal(body, &in)
-		}
-		if err != nil || r.URL.Path != "/v1/traces" || r.Header.Get("X-Key") != "secret-1" {
-			w.WriteHeader(http.StatusBadRequest)
-			return
-		}
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		for _, rs := range in.GetResourceSpans() {
-			for _, a := range rs.GetResource().GetAttributes() {
-				if a.GetKey() == "service.name" {
-					c.from = append(c.from, a.GetValue().GetStringValue())
-				}
-			}
-			for _, ss := range rs.GetScopeSpans() {
-				c.spans = append(c.spans, ss.GetSpans()...)
-			}
-		}
-	}))
-	t.Cleanup(c.Close)
-	return c
-}
-
-// of returns the spans of a trace by their names: those of calls, and below each its phases.
-func (c *collector) of(trace string) (calls []*tracepb.Span, below map[string][]string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	below = map[string][]string{}
-	for _, s := range c.spans {
-		switch id := hex.EncodeToString(s.GetSpanId()); {
-		case hex.EncodeToString(s.GetTraceId()) != trace:
-		case strings.Contains(s.GetName(), " "):
-			calls = append(calls, s)
-			below[id] = append(below[id], "")
-		default:
-			parent := hex.EncodeToString(s.GetParentSpanId())
-			below[parent] = append(below[parent], s.GetName())
-		}
-	}
-	return calls, below
-}
-
-// attribute is the text of an attribute.
-func attribute(s *tracepb.Span, key string) string {
-	for _, a := range s.GetAttributes() {
-		if a.GetKey() == key {
-			return a.GetValue().GetStringValue()
-		}
-	}
-	return ""
-}
 
 const (
 	clientTrace = "0af7651916cd43dd8448eb211c80319c"
@@ -98,18 +40,19 @@ const (
 // One trace leads from an MCP client through a host, and the host that it calls, to a plugin.
 func TestOneTrace(t *testing.T) {
 	t.Parallel()
-	c := newCollector(t)
+	c := otlptest.New(t, "secret-1")
 	telemetry := fmt.Sprintf("telemetry: {endpoint: '%s', headers: {X-Key: {from_env: COLLECTOR_KEY}}}", c.URL)
 	a, b := newWorld(t, "player"), newWorld(t)
 	for _, w := range []*world{a, b} {
 		w.env = append(w.env, "COLLECTOR_KEY=secret-1", "OTEL_SERVICE_NAME="+map[*world]string{a: "host-a", b: "host-b"}[w])
 	}
 	b.sharesKey(a)
-	a.configure(telemetry, "nats: {share: [play.*]}")
+	a.configure(telemetry, "nats: {share: [play.*, srv.*]}", "mcp_servers: {srv: {command: "+filepath.Join(built.dir, "mcpserver")+", args: [trace]}}",
+		"tools: {srv.trace: {safety: safe}}")
 	one := a.serve("--nats", "embedded:0", "--name", "a")
-	b.configure(telemetry, "nats: {mount: [play.*]}", "callers: {tess: {}}")
+	b.configure(telemetry, "nats: {mount: [play.*, srv.*]}", "callers: {tess: {}}")
 	f := b.serveMCP("--nats", one.server(), "--name", "b")
-	b.until("the tools are mounted", func() bool { return b.knows("play.trace") })
+	b.until("the tools are mounted", func() bool { return b.knows("play.trace") && b.knows("srv.trace") })
 	client := f.connect(b.token("tess"), nil)
 
 	params := &mcp.CallToolParams{Name: "play_trace"}
@@ -119,10 +62,10 @@ func TestOneTrace(t *testing.T) {
 	var calls []*tracepb.Span
 	var below map[string][]string
 	b.until("both hosts have sent their spans", func() bool {
-		calls, below = c.of(clientTrace)
+		calls, below = c.Of(clientTrace)
 		return len(calls) == 2
 	})
-	if attribute(calls[0], "toolhost.via") != "mcp" {
+	if otlptest.Attribute(calls[0], "toolhost.via") != "mcp" {
 		slices.Reverse(calls)
 	}
 	first, second := hex.EncodeToString(calls[0].GetSpanId()), hex.EncodeToString(calls[1].GetSpanId())
@@ -136,16 +79,31 @@ func TestOneTrace(t *testing.T) {
 			t.Errorf("span %d has %q below it: %v", i, got, s)
 		}
 	}
-	equal(t, "the caller", attribute(calls[0], "toolhost.caller")+attribute(calls[0], "toolhost.client"), "tesstester 7")
-	equal(t, "the plugin", attribute(calls[1], "toolhost.plugin"), "player")
+	equal(t, "the caller", otlptest.Attribute(calls[0], "toolhost.caller")+otlptest.Attribute(calls[0], "toolhost.client"), "tesstester 7")
+	equal(t, "the plugin", otlptest.Attribute(calls[1], "toolhost.plugin"), "player")
 	for _, w := range []*world{a, b} {
 		w.run("audit", "--tool", "play.trace", "--json").exits(0).prints(`"trace":"` + clientTrace + `"`)
 	}
 	one.await("trace=" + clientTrace)
-	c.mu.Lock()
-	slices.Sort(c.from)
-	equalLists(t, "the services", slices.Compact(c.from), []string{"host-a", "host-b"})
-	c.mu.Unlock()
+
+	// So it is with a mounted server.
+	params = &mcp.CallToolParams{Name: "srv_trace"}
+	params.SetMeta(map[string]any{"traceparent": strings.Replace(clientsOwn, "0af", "3af", 1)})
+	res = require.Must(client.CallTool(t.Context(), params))(t)
+	b.until("both hosts have sent their spans", func() bool {
+		calls, _ = c.Of("3" + clientTrace[1:])
+		return len(calls) == 2
+	})
+	if otlptest.Attribute(calls[0], "toolhost.via") != "mcp" {
+		slices.Reverse(calls)
+	}
+	equal(t, "the span of the first host", hex.EncodeToString(calls[1].GetParentSpanId()), hex.EncodeToString(calls[0].GetSpanId()))
+	equal(t, "what the server finds", res.Content[0].(*mcp.TextContent).Text, //nolint:forcetypeassert // else the test fails
+		fmt.Sprintf("00-3%s-%x-01", clientTrace[1:], calls[1].GetSpanId()))
+	b.until("the metrics have what was sent", func() bool {
+		return strings.Contains(b.over("/metrics"), `toolhost_traced_calls_total{result="sent"} 2`)
+	})
+	equalLists(t, "the services", c.Services(), []string{"host-a", "host-b"})
 
 	// What has no "_meta" may have a header, a command its environment, and what has none begins a trace.
 	header := header{"Authorization": "Bearer " + b.token("tess"), "Traceparent": strings.Replace(clientsOwn, "0af", "1af", 1)}
@@ -162,10 +120,60 @@ func TestOneTrace(t *testing.T) {
 		t.Errorf("a call without a trace: %s", o.stdout)
 	}
 	b.until("the spans are there", func() bool {
-		byHeader, _ := c.of("1" + clientTrace[1:])
-		byEnv, _ := c.of("2" + clientTrace[1:])
+		byHeader, _ := c.Of("1" + clientTrace[1:])
+		byEnv, _ := c.Of("2" + clientTrace[1:])
 		return len(byHeader) == 2 && len(byEnv) == 2
 	})
+}
+
+// A call that a function makes is below the function's, and its own span is what a plugin, or a mounted server, finds.
+func TestTraceOfNestedCalls(t *testing.T) {
+	t.Parallel()
+	c, w := otlptest.New(t, "secret-1"), newWorld(t, "player")
+	var h *host.Host
+	x := telemetry.New(config.Telemetry{Endpoint: config.Address(c.URL), Headers: config.Environment{config.Value("X-Key", "secret-1")}, SlowerThan: time.Hour},
+		func(string) (string, bool) { return "", false }, hclog.NewNullLogger(), func(name string) (host.Tool, bool) { return h.Get(name) })
+	h = require.Must(host.New(host.WithRoot(w.root), host.WithHooks(x.Hooks(policy.Hooks{}))))(t)
+	t.Cleanup(func() { _ = h.Close(context.Background()) })
+	require.Must(h.Load(t.Context(), w.plugins))(t)
+	upstream := require.Must(mcpclient.New(mcpclient.Config{
+		Name: "srv", Command: filepath.Join(built.dir, "mcpserver"), Args: []string{"trace"}, Safety: func(string) tool.Safety { return tool.Safe },
+	}))(t)
+	require.Must(h.Mount(t.Context(), plugin.Server{Name: "srv", Connector: upstream, Identity: "srv", Settings: plugin.DefaultSettings()}))(t)
+	s := h.Session(host.WithCaller(host.Caller{Name: "tess", Via: "mcp"}))
+	found := map[string]string{}
+	require.NoError(t, h.Register(tool.Tool{Definition: tool.Definition{Name: "both", Description: "Calls both.", Safety: tool.Safe},
+		Handler: func(ctx context.Context, _ tool.Call) (tool.Result, error) {
+			for _, name := range []string{"play.trace", "srv.trace"} {
+				res, err := s.Execute(ctx, tool.Call{Name: name})
+				if err != nil {
+					return res, err
+				}
+				found[name] = res.Text()
+			}
+			return tool.Text("done"), nil
+		}}))
+	ctx := context.WithValue(t.Context(), callctx.Trace{}, &tool.Trace{Parent: clientsOwn})
+	require.Must(s.Execute(ctx, tool.Call{Name: "both"}))(t)
+	require.NoError(t, h.Close(t.Context()))
+	x.Close()
+	calls, below := c.Of(clientTrace)
+	spans := map[string]*tracepb.Span{}
+	for _, one := range calls {
+		spans[one.GetName()] = one
+	}
+	outer, play, srv := spans["tools/call both"], spans["execute_tool play.trace"], spans["execute_tool srv.trace"]
+	equal(t, "the spans", len(calls), 3)
+	equal(t, "the parents", fmt.Sprintf("%x %x %x", outer.GetParentSpanId(), play.GetParentSpanId(), srv.GetParentSpanId()),
+		fmt.Sprintf("%s %x %x", clientSpan, outer.GetSpanId(), outer.GetSpanId()))
+	equal(t, "the kinds", fmt.Sprint(outer.GetKind(), play.GetKind(), srv.GetKind()), "SPAN_KIND_SERVER SPAN_KIND_INTERNAL SPAN_KIND_INTERNAL")
+	equal(t, "what the plugin finds", found["play.trace"], fmt.Sprintf("%s %x", clientTrace, play.GetSpanId()))
+	equal(t, "what the server finds", found["srv.trace"], fmt.Sprintf("00-%s-%x-01", clientTrace, srv.GetSpanId()))
+	for _, one := range calls {
+		if !slices.Contains(below[hex.EncodeToString(one.GetSpanId())], "ran") {
+			t.Errorf("%s has no span of its work", one.GetName())
+		}
+	}
 }
 
 // A collector that is down or hostile changes no call; it is told once.
@@ -218,6 +226,9 @@ func TestCollectorThatFails(t *testing.T) {
 			if by.says != "" {
 				d.await("the collector does not take traces")
 				w.run("call", "play.echo").exits(0)
+				if text := w.over("/metrics"); strings.Contains(text, `traced_calls_total{result="failed"} 0`) || !strings.Contains(text, `traced_calls_total{result="sent"} 0`) {
+					t.Errorf("the metrics are\n%s", text)
+				}
 				w.run("status").exits(1).prints("traces do not arrive at "+url, by.says)
 				w.run("doctor").exits(1).prints("telemetry", by.says)
 			}

@@ -46,7 +46,6 @@ type top struct {
 	mu     sync.Mutex // held while the rest is used
 	client *control.Client
 	data   *view.Data // nil until the daemon has told something
-	held   *view.Data // shown in place of it; nil: it is shown
 	screen view.Screen
 	width  int
 	height int
@@ -146,17 +145,9 @@ func (*top) Init() tea.Cmd { return nil }
 func (t *top) View() tea.View {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	v := tea.NewView(strings.Join(t.screen.Draw(t.shown(), t.width, t.height), "\n"))
+	v := tea.NewView(strings.Join(t.screen.Draw(t.data, t.width, t.height), "\n"))
 	v.AltScreen = true
 	return v
-}
-
-// shown returns the data that is shown.
-func (t *top) shown() *view.Data {
-	if t.held != nil {
-		return t.held
-	}
-	return t.data
 }
 
 // Update implements [tea.Model].
@@ -211,14 +202,8 @@ func (t *top) press(m tea.KeyPressMsg) tea.Cmd {
 	case "?":
 		t.close()
 		t.screen.Pane = view.Help()
-	case "space":
-		if t.held == nil {
-			t.held, t.screen.State = t.data, "held; space goes on"
-		} else {
-			t.held, t.screen.State = nil, ""
-		}
 	default:
-		if !t.screen.Move(t.shown(), key) && t.screen.Pane == nil {
+		if !t.screen.Move(t.data, key) && t.screen.Pane == nil {
 			return t.act(key)
 		}
 	}
@@ -254,7 +239,7 @@ func (t *top) close() {
 
 // act does what a key does about the chosen row.
 func (t *top) act(key string) tea.Cmd {
-	row, ok := t.screen.Chosen(t.shown())
+	row, ok := t.screen.Chosen(t.data)
 	plugin := row.State.GetKind() != activity.KindHost && row.Plugin != ""
 	switch {
 	case key == "/":
@@ -265,9 +250,9 @@ func (t *top) act(key string) tea.Cmd {
 	case !ok:
 	case key == "enter" && row.Caller != "":
 		t.screen.Filter = row.Caller
-		t.screen.Move(t.shown(), "1")
+		t.screen.Move(t.data, "1")
 	case key == "enter":
-		t.screen.Pane = t.shown().Whole(row)
+		t.screen.Pane = t.data.Whole(row)
 	case key != "l" && key != "r" && key != "d":
 	case !plugin:
 		t.screen.Note = "no plugin of this host serves it"

@@ -43,7 +43,7 @@ type Record struct {
 	// Event is [Begin], [End], [Question] or [Admin].
 	Event string `json:"event"`
 	// Action is what an [Admin] line is of, such as "tokens new", and Object what it was done to, such as
-	// a plugin or a question. Both are empty for calls.
+	// a plugin or a question. Of a durable call, Object is its ID in the queue. Both are empty for other calls.
 	Action string `json:"action,omitempty"`
 	Object string `json:"object,omitempty"`
 	// UID is the user of the system who did it; nil: it is not known, or it is the line of a call.

@@ -14,9 +14,9 @@ import (
 
 // The subjects of a fleet. Those of an instance follow instanceSubject.
 const (
-	helloSubject    = "toolhost.v1.hello" // announcements
-	whoSubject      = "toolhost.v1.who"   // asks all hosts for theirs
-	instanceSubject = "toolhost.v1.h."    // with the ID of an instance, and then .ping or .open
+	helloSubject    = "toolhost.v1.hello." // and the key of a host: its announcements
+	whoSubject      = "toolhost.v1.who"    // asks all hosts of the account for theirs, with that of the asking one
+	instanceSubject = "toolhost.v1.h."     // with the ID of an instance, and then .ping or .open
 )
 
 // protocol is which versions of the fleet's protocol a host speaks.
@@ -44,16 +44,23 @@ type announcement struct {
 	Time     time.Time         `json:"time"`               // to be shown: nothing is decided by it
 }
 
-// When a host announces itself. Each host of a fleet hears each other one, so that the more there are, the less often they
-// do.
+// When a host announces itself. Those that name its key hear it, so that the more there are, the less often they do.
 const (
-	interval        = time.Second // between two announcements, in a fleet of up to 200 hosts
-	intervalAHost   = 5 * time.Millisecond
-	longestInterval = 10 * time.Second
+	interval        = time.Second // between two announcements, in a fleet of up to fewHosts
+	fewHosts        = 200
+	intervalAHost   = 70 * time.Millisecond // for each further one
+	longestInterval = 15 * time.Second
+	// toStrangersEvery is how often a host tells those that may not name its key of itself, so that they can say so.
+	toStrangersEvery = 5 * time.Minute
 	// spread is the part of an interval by which it is longer at random. Hosts that have started together
 	// would go on announcing themselves together.
 	spread = 20
 )
+
+// everyOf returns how often each host of a fleet of so many announces itself.
+func everyOf(others int) time.Duration {
+	return min(interval+time.Duration(max(others-fewHosts, 0))*intervalAHost, longestInterval)
+}
 
 // every returns how often the host announces itself, by its own word.
 func (a *announcement) every() time.Duration {

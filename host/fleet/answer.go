@@ -3,6 +3,7 @@ package fleet
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/toolhost/toolhost/host/policy"
@@ -12,7 +13,10 @@ import (
 
 // answerKey is the key of a result's _meta under which a host answers with an error, which the
 // wire would cut to what a plugin may say, and with what else the caller's host has to know.
-const answerKey = "toolhost.fleet/answer"
+const (
+	answerKey  = "toolhost.fleet/answer"
+	onlyAnswer = `{"` + answerKey + `":` // with which a _meta begins that has nothing else, as nearly all
+)
 
 // answer is what a host says of a call besides its result.
 type answer struct {
@@ -30,14 +34,16 @@ type failure struct {
 }
 
 func (a answer) result(res tool.Result) tool.Result {
-	meta := map[string]json.RawMessage{}
-	if len(res.Meta) > 0 {
-		_ = json.Unmarshal(res.Meta, &meta) // the chain has checked it
-	}
 	text, err := json.Marshal(a)
 	if err != nil {
 		return res
 	}
+	if len(res.Meta) == 0 {
+		res.Meta = slices.Concat([]byte(onlyAnswer), text, []byte("}"))
+		return res
+	}
+	meta := map[string]json.RawMessage{}
+	_ = json.Unmarshal(res.Meta, &meta) // the chain has checked it
 	meta[answerKey] = text
 	res.Meta, _ = json.Marshal(meta)
 	return res
@@ -78,6 +84,11 @@ func withoutAnswer(res tool.Result) tool.Result {
 // answerOf takes the host's word out of a result.
 func answerOf(res tool.Result) (tool.Result, answer) {
 	var a answer
+	if text, ok := bytes.CutPrefix(res.Meta, []byte(onlyAnswer)); ok && json.Unmarshal(text[:len(text)-min(len(text), 1)], &a) == nil {
+		res.Meta = nil
+		return res, a
+	}
+	a = answer{}
 	meta := map[string]json.RawMessage{}
 	if bytes.Contains(res.Meta, []byte("toolhost.fleet")) || bytes.Contains(res.Meta, []byte(`\u`)) {
 		_ = json.Unmarshal(res.Meta, &meta) // what is not an object has no answer

@@ -3,7 +3,11 @@ package fleet_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +17,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -24,8 +30,39 @@ const (
 	benchTools   = 1000
 )
 
-// BenchmarkFleet measures calls of a mounted tool through the chains of both hosts, as ratios to bare
-// NATS requests of the same size in the same run, and what joining and idling cost.
+// benchVariable has this binary be the other process of benchmarkCall: the URL of the server, and the file of the key.
+const benchVariable = "TOOLHOST_TEST_FLEET_BENCH"
+
+// serveBench shares a tool, and answers bare requests, until its standard input ends.
+func serveBench(text string) error {
+	url, keyFile, _ := strings.Cut(text, " ")
+	key, err := fleet.KeyFile(keyFile)
+	if err != nil {
+		return err
+	}
+	nc, err := nats.Connect(url, nats.Nkey(key.Public(), key.Sign))
+	if err != nil {
+		return err
+	}
+	if _, err = nc.Subscribe("bench.echo", func(m *nats.Msg) { _ = m.Respond(m.Data) }); err != nil {
+		return err
+	}
+	h, err := host.New()
+	if err != nil {
+		return err
+	}
+	err = errors.Join(nc.Flush(), h.Register(says("echo", strings.Repeat("x", benchSize), func(d *tool.Definition) {
+		d.InputSchema = tool.Schema(`{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}`)
+	})))
+	if err == nil {
+		_, err = fleet.Join(context.Background(), h, fleet.Config{URL: url, Key: key, Name: "b", Share: []string{"*"}})
+	}
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	return err
+}
+
+// BenchmarkFleet measures calls of a mounted tool of another process through the chains of both hosts, as ratios to bare
+// NATS requests of the same size between the same processes in the same run, and what joining and idling cost.
 func BenchmarkFleet(b *testing.B) {
 	b.Run("call", benchmarkCall)
 	b.Run("join", benchmarkJoin)
@@ -33,16 +70,18 @@ func BenchmarkFleet(b *testing.B) {
 }
 
 func benchmarkCall(b *testing.B) {
-	s := newSite(b)
+	s, keyFile := siteWithFile(b)
 	text := strings.Repeat("x", benchSize)
-	join(b, s.config("b", share("*")), says("echo", text, func(d *tool.Definition) {
-		d.InputSchema = tool.Schema(`{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}`)
-	}))
+	cmd := exec.Command(os.Args[0]) //nolint:gosec,noctx // this binary
+	cmd.Env = append(os.Environ(), benchVariable+"="+s.URL()+" "+keyFile)
+	cmd.Stderr = os.Stderr
+	stdin := require.Must(cmd.StdinPipe())(b)
+	require.NoError(b, cmd.Start())
+	b.Cleanup(func() { _ = stdin.Close(); _ = cmd.Wait() })
 	a := join(b, s.config("a", mount("*")))
+	require.Eventually(b, "the other process", func() bool { return a.has("echo") })
 	arguments := require.Must(json.Marshal(map[string]string{"text": text}))(b)
-	server, client := s.connect(b), s.connect(b)
-	require.Must(server.Subscribe("bench.echo", func(m *nats.Msg) { _ = m.Respond(m.Data) }))(b)
-	require.NoError(b, server.Flush())
+	client := s.connect(b)
 	request := []byte(text)
 	bare := func() error {
 		_, err := client.Request("bench.echo", request, 10*time.Second)

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/internal/callctx"
 	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/durable/mode"
 	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -20,16 +22,19 @@ import (
 // Those of the other host; [tool.CodeUnavailable] if no host can take the call, if the host is lost
 // during it, or if the state that the session had there is.
 func (s *routes) Execute(ctx context.Context, call tool.Call) (tool.Result, error) {
-	t := s.mounts.tool(call.Name)
+	rule := s.settings.Load().ruleOf(call.Name)
+	if callctx.Get[bool](ctx, mode.Own{}) {
+		return (&remoteCall{routes: s, call: call, rule: rule}).queued(ctx)
+	}
+	t, p := s.mounts.called(call.Name)
 	if t == nil {
 		return tool.Result{}, notShared(call.Name)
 	}
-	rule := s.settings.Load().ruleOf(call.Name)
 	idempotent, outer := t.versions[0].def.Get().Idempotent, 0
 	if p := chain.PassedFrom(ctx); p != nil && p.Trace.Definition != nil { // as the operator has it
 		idempotent, outer = p.Trace.Definition.Idempotent, p.Trace.Definition.MaxRetries
 	}
-	r := &remoteCall{routes: s, call: call, rule: rule, tool: t, idempotent: idempotent, repeated: outer > 0}
+	r := &remoteCall{routes: s, call: call, rule: rule, tool: t, pool: p, idempotent: idempotent, repeated: outer > 0}
 	r.on, _ = ctx.Value(placement{}).(string)
 	if rule.Durable != "" {
 		return r.queued(ctx)
@@ -47,34 +52,71 @@ type remoteCall struct {
 	routes     *routes
 	call       tool.Call
 	rule       Rule
-	tool       *mounted
+	tool       *mounted // nil: it is one of this host, which waits in the queue
+	pool       *pool
 	idempotent bool
 	on         string // the host that it has to go to; empty: any
 	repeated   bool   // the operator has the host's chain repeat the call, and not the fleet
 	careful    bool   // lines that were made before the connection was lost are not used
 
+	but     []*member   // hosts that it does not go to again
+	only    []*member   // those that it has to go to; nil: any
+	arrival uint64      // its number among those that wait; 0: it did not
+	refusal *tool.Error // by the last host that was full
+
 	// home is the host that the session has got by this call. Guarded by the lock of routes.
 	home *member
 }
 
-// tried runs the call, and once more on another host if that is harmless.
-func (r *remoteCall) tried(ctx context.Context) (tool.Result, error) {
-	res, first, err := r.once(ctx, nil)
-	if err == nil || first == nil || ctx.Err() != nil || !r.repeatable(err) {
-		return res, err
+// tried runs the call: on the next host if one refuses it before it began, and once more if that is harmless.
+func (r *remoteCall) tried(ctx context.Context) (res tool.Result, err error) {
+	for first, again := true, false; ; first = false {
+		a, none := r.place(ctx)
+		if none != nil {
+			if first || ctx.Err() != nil && r.arrival > 0 {
+				return tool.Result{}, none
+			}
+			return res, err // no other host can take it
+		}
+		res, err = r.once(ctx, a)
+		if err == nil || ctx.Err() != nil || !r.repeatable(err) {
+			return res, err
+		}
+		e := tool.AsError(err)
+		lost := errors.Is(err, wire.ErrDisconnected) || errors.Is(err, errConnection)
+		if lost || !e.Unsent {
+			if again {
+				return res, err
+			}
+			again = true
+		}
+		switch {
+		case lost && (e.Unsent || errors.Is(err, errConnection)):
+			r.careful = true // the line was lost, and not the host
+		case isFull(e): // it waits for a place there, or at another
+			r.refusal = e
+		case e.Code == tool.CodeCrashed && !e.Unsent && r.alone(a.member): // the plugin runs again
+		default:
+			r.but = append(r.but, a.member)
+		}
+		if show := callctx.Get[func(tool.Delta)](ctx, callctx.Deltas{}); show != nil {
+			show(tool.Delta{Reset: true})
+		}
 	}
-	if show := callctx.Get[func(tool.Delta)](ctx, callctx.Deltas{}); show != nil {
-		show(tool.Delta{Reset: true})
-	}
-	but := first.member
-	if tool.AsError(err).Unsent && errors.Is(err, wire.ErrDisconnected) || errors.Is(err, errConnection) {
-		but, r.careful = nil, true // the line was lost, and not the host
-	}
-	again, second, err2 := r.once(ctx, but)
-	if second == nil { // no other host can take it
-		return res, err
-	}
-	return again, err2
+}
+
+// isFull reports whether a host has refused a call as others take its places, and not for what the call or its caller is.
+func isFull(e *tool.Error) bool {
+	return e.Code == tool.CodeResourceExhausted && e.Unsent && e.Stage == callstage.Limit
+}
+
+// alone reports whether there is no other host that could take the call.
+func (r *remoteCall) alone(m *member) bool {
+	r.pool.mu.Lock()
+	defer r.pool.mu.Unlock()
+	return r.only != nil || !slices.ContainsFunc(slices.Concat(r.pool.tiers[:]...), func(o *offer) bool {
+		return o.member != m && r.accepts(o.member)
+	})
 }
 
 // errLost is the cause of the error of a call whose host was lost during it.
@@ -87,26 +129,42 @@ func (r *remoteCall) repeatable(err error) bool {
 		return false
 	}
 	switch e.Code {
-	case tool.CodeUnavailable, tool.CodeCrashed, tool.CodeResourceExhausted, tool.CodeNotFound:
-		if r.repeated && e.Code != tool.CodeResourceExhausted && e.Code != tool.CodeNotFound {
-			return false
-		}
-		return e.Unsent || r.idempotent && errors.Is(err, errLost)
-	default:
+	case tool.CodeUnavailable, tool.CodeCrashed:
+		return !r.repeated && (e.Unsent || r.idempotent && (e.Code == tool.CodeCrashed || errors.Is(err, errLost)))
+	case tool.CodeResourceExhausted, tool.CodeNotFound, tool.CodePermissionDenied, tool.CodeApprovalRequired, tool.CodeRateLimited:
+		return e.Unsent
+	default: // also what a person has denied
 		return false
 	}
 }
 
-// once runs the call on one host, but not on a certain one. It returns on which; nil: on none.
-func (r *remoteCall) once(ctx context.Context, but *member) (tool.Result, *offer, error) {
-	o, l, err := r.place(ctx, but)
-	if err != nil {
-		return tool.Result{}, nil, err
+// once runs the call on one host.
+func (r *remoteCall) once(ctx context.Context, a *attempt) (tool.Result, error) {
+	res, err := r.run(ctx, a)
+	o := outcome{cut: ctx.Err() != nil}
+	e := new(tool.Error)
+	switch {
+	case err == nil && res.IsError:
+		o.failed = "an error of the tool"
+	case errors.As(err, &e):
+		o.unsent = e.Unsent
+		switch e.Code {
+		case tool.CodeUnavailable, tool.CodeCrashed, tool.CodeInternal, tool.CodeDeadlineExceeded, tool.CodeToolFailed:
+			o.failed = string(e.Code)
+		}
+		if e.Unsent && !o.cut && !errors.Is(err, wire.ErrDisconnected) {
+			o.full = a.replica.refuse(r.call.Caller, e)
+		}
 	}
-	m := o.member
-	defer m.release(1)
+	a.end(o)
+	return res, err
+}
+
+// run has the host of an attempt run the call.
+func (r *remoteCall) run(ctx context.Context, at *attempt) (tool.Result, error) {
+	m, l := at.member, at.line
 	call := r.call
-	call.Name, call.Session = o.Name, r.sessionAt(o)
+	call.Name, call.Session = at.Name, r.sessionAt(at.offer)
 	begin := time.Now()
 	res, err := l.execute(ctx, call)
 	host := m.host
@@ -119,7 +177,7 @@ func (r *remoteCall) once(ctx context.Context, but *member) (tool.Result, *offer
 				err = &e
 			}
 		}
-		return tool.Result{}, o, r.failed(ctx, host, err)
+		return tool.Result{}, r.failed(ctx, host, err)
 	}
 	res, a := answerOf(res)
 	if p := chain.PassedFrom(ctx); p != nil {
@@ -131,15 +189,14 @@ func (r *remoteCall) once(ctx context.Context, but *member) (tool.Result, *offer
 		if e.Unsent {
 			r.leaveHome()
 		}
-		return tool.Result{}, o, e
+		return tool.Result{}, e
 	}
-	m.measure(time.Since(begin))
 	if a.Reset {
 		if show := callctx.Get[func(tool.Delta)](ctx, callctx.Deltas{}); show != nil {
 			show(tool.Delta{Reset: true})
 		}
 	}
-	return res, o, nil
+	return res, nil
 }
 
 // failed returns the error of a call that got no answer.
@@ -165,7 +222,11 @@ func (r *remoteCall) failed(ctx context.Context, host string, err error) error {
 }
 
 func (r *remoteCall) gaveUp(ctx context.Context) error {
+	why := ""
+	if r.refusal != nil {
+		why = ": " + r.refusal.Message
+	}
 	return tool.Errorf(tool.CodeOf(ctx.Err()),
-		"gave up waiting for a host that can run %s: %v", r.call.Name, context.Cause(ctx)).
+		"gave up waiting for a host that can run %s: %v%s", r.call.Name, context.Cause(ctx), why).
 		Of(r.call.Name, "").At(callstage.Execute).NeverSent().Because(ctx.Err())
 }

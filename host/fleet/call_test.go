@@ -26,7 +26,12 @@ func TestRepeatable(t *testing.T) {
 		{true, false, lost, true},
 		{true, true, lost, false},
 		{true, false, &tool.Error{Code: tool.CodeUnavailable}, false},
-		{true, false, &tool.Error{Code: tool.CodePermissionDenied, Unsent: true}, false},
+		{true, false, &tool.Error{Code: tool.CodeCrashed}, true},
+		{true, true, &tool.Error{Code: tool.CodeCrashed}, false},
+		{false, false, &tool.Error{Code: tool.CodeCrashed}, false},
+		{false, false, &tool.Error{Code: tool.CodePermissionDenied, Unsent: true}, true},
+		{true, false, &tool.Error{Code: tool.CodePermissionDenied}, false},
+		{true, false, &tool.Error{Code: tool.CodeApprovalDenied, Unsent: true}, false},
 		{true, false, fmt.Errorf("another error"), false},
 	} {
 		r := &remoteCall{idempotent: c.idempotent, repeated: c.repeated}

@@ -47,8 +47,10 @@ const submitTime = 5 * time.Second
 // chain does not repeat it.
 func (r *remoteCall) queued(ctx context.Context) (tool.Result, error) {
 	name := r.call.Name
+	var trace *chain.Trace
 	if p := chain.PassedFrom(ctx); p != nil {
-		p.Trace.Once = true
+		trace = p.Trace
+		trace.Once = true
 	}
 	if r.on != "" {
 		return tool.Result{}, tool.Errorf(tool.CodeInvalidArguments,
@@ -66,28 +68,63 @@ func (r *remoteCall) queued(ctx context.Context) (tool.Result, error) {
 		return tool.Result{}, &e
 	}
 	s, _ := ctx.Value(submissionKey{}).(submission)
+	request := r.request(s)
+	id, err := calls.IDOf(ctx, request)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	trace.Submit(r.call, id)
 	submit, cancel := context.WithTimeout(context.WithoutCancel(ctx), submitTime) // so that it is known whether it was
-	id, err := calls.Submit(submit, r.request(s))
+	_, err = calls.Submit(submit, request)
 	cancel()
 	if err != nil {
 		return tool.Result{}, err
 	}
+	begin := time.Now()
 	chain.Yield(ctx) // those that wait here, or are slow to read the ID, hold up no others
 	if s.submitted != nil {
 		s.submitted(id)
 	}
 	c, err := calls.Wait(ctx, id)
 	if err != nil {
-		return tool.Result{}, goesOn(ctx, name, id, err)
+		if err = goesOn(ctx, name, id, err); errors.Is(err, ErrGoesOn) {
+			trace.Later(func(end func(tool.Result, error)) { r.routes.queue.followed(id, name, err, end) })
+		}
+		return tool.Result{}, err
+	}
+	if trace != nil {
+		trace.Elsewhere(sanitize.Line(c.Worker, maxLabelLength), answer{Phases: c.Phases}.phases(time.Since(begin)))
 	}
 	return outcomeOf(c, name)
+}
+
+// maxFollowed bounds the calls that nobody waits for any more and whose ends are waited for, to be recorded.
+const maxFollowed = 1024
+
+// followed has the end of a call recorded that nobody waits for any more, as the error says. When the host ends before
+// it, nothing is recorded: the log says that the call has begun.
+func (q *queue) followed(id, name string, err error, end func(tool.Result, error)) {
+	if q.following.Add(1) > maxFollowed {
+		q.following.Add(-1)
+		end(tool.Result{}, err)
+		return
+	}
+	go func() {
+		defer q.following.Add(-1)
+		c, err := q.WaitCall(q.life, id)
+		if err == nil {
+			end(outcomeOf(c, name))
+		} else if q.life.Err() == nil && !errors.Is(err, ErrGoesOn) {
+			end(tool.Result{}, err)
+		}
+	}()
 }
 
 // request returns the call as the queue takes it.
 func (r *remoteCall) request(s submission) durable.Request {
 	out := durable.Request{
 		ID: cmp.Or(s.id, rand.Text()), Tool: r.call.Name, Arguments: r.call.Arguments, Caller: r.call.Caller,
-		IdempotencyKey: r.call.IdempotencyKey, Mode: r.rule.Durable,
+		IdempotencyKey: r.call.IdempotencyKey, Mode: r.rule.Durable, Own: r.tool == nil,
 	}
 	if key := out.IdempotencyKey; key != "" && out.Caller == "" { // it is one among those of the session
 		sum := sha256.Sum256([]byte(r.call.Session + "\x00" + out.Tool + "\x00" + key))
@@ -133,10 +170,13 @@ func outcomeOf(c durable.Call, name string) (tool.Result, error) {
 
 // DurableMode returns how often a call of a tool of the host may run; empty: its calls are not durable.
 func (q *queue) DurableMode(name string) durable.Mode {
-	t, there := q.host.Get(name)
-	if !there || t.Owner != Owner {
-		return ""
+	if owner, there := q.host.OwnerOf(name); !there || owner != Owner {
+		if !there {
+			return ""
+		}
+		return q.ownMode(name)
 	}
+	t, _ := q.host.Get(name)
 	if m := q.mounts.tool(t.Claimed.Name); m != nil {
 		return m.durable
 	}
@@ -199,7 +239,7 @@ func (q *queue) WaitCall(ctx context.Context, id string) (Job, error) {
 // [host.Session.Receive].
 func (q *queue) Received(ctx context.Context, s *host.Session, c Job) (host.Outcome, tool.Result, error) {
 	name := c.Tool
-	if owner, _ := q.host.OwnerOf(name); owner != Owner && q.mounts.tool(name) != nil { // the operator may have renamed it
+	if owner, _ := q.host.OwnerOf(name); !c.Own && owner != Owner && q.mounts.tool(name) != nil { // the operator may have renamed it
 		for _, t := range q.host.Tools(host.Filter{}) {
 			if t.Owner == Owner && t.Claimed.Name == c.Tool {
 				name = t.Name
@@ -225,7 +265,7 @@ func (q *queue) CancelCall(ctx context.Context, id string) error {
 
 // here returns a call by the name that its tool has on this host, and fit to be shown.
 func (q *queue) here(c durable.Call) durable.Call {
-	if c.Tool != "" {
+	if c.Tool != "" && !c.Own {
 		c.Tool = q.settings.Load().Prefix + c.Tool
 	}
 	c.Worker = sanitize.Line(c.Worker, maxLabelLength)

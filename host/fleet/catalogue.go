@@ -22,6 +22,7 @@ const (
 	definitionsOperation = "fleet:definitions"
 	drainOperation       = "fleet:drain"
 	drainedOperation     = "fleet:drained"
+	viewOperation        = "fleet:view"
 )
 
 // catalogue is what this host could share, at one moment. It never changes.

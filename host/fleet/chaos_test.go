@@ -103,7 +103,7 @@ func TestStrangers(t *testing.T) {
 	for i := range 2000 {
 		_, _ = rand.Read(noise)
 		for _, subject := range []string{
-			"toolhost.v1.hello", "toolhost.v1.who", "toolhost.v1.h." + b.Hosts()[0].Instance + ".open", repeated[i%len(repeated)].Subject,
+			"toolhost.v1.hello." + s.key.Public(), "toolhost.v1.who", "toolhost.v1.h." + b.Hosts()[0].Instance + ".open", repeated[i%len(repeated)].Subject,
 		} {
 			_ = stranger.Publish(subject, noise[:i])
 		}

@@ -90,7 +90,7 @@ type Peer struct {
 	// Mount are patterns of its tools that are mounted, in place of [Config.Mount]. Default: nil,
 	// those.
 	Mount []string `json:"mount,omitempty"`
-	// Admin lets it drain this host. Default: false.
+	// Admin lets it drain this host, and see the fleet as this host does. Default: false.
 	Admin bool `json:"admin,omitempty"`
 }
 
@@ -139,10 +139,13 @@ type Rule struct {
 	Labels map[string]string `json:"labels,omitempty" key:"label_name" is:"label" example:"{\"region\": \"eu\"}"`
 	// Avoid is labels of hosts that are used only if there is no other. Default: none.
 	Avoid map[string]string `json:"avoid,omitempty" key:"label_name" is:"label" example:"{\"spot\": \"yes\"}"`
+	// Near is the name of a label: hosts that have the value of it that this host has come first, and others if those are
+	// full, ejected or gone. Default: empty, all are alike.
+	Near string `json:"near,omitempty" example:"region"`
 	// Durable has calls wait in a queue of NATS JetStream, where they outlive their caller, see toolhost jobs:
-	// at-least-once runs a call again if its host is lost, at-most-once does not. On a host that runs them,
-	// at-least-once says that a tool may be run again though it does not say that it is idempotent. labels and avoid
-	// have no effect on where they run. Default: calls wait for their host.
+	// at-least-once runs a call again if its host is lost, at-most-once does not. A host's own tools need a rule
+	// without a pattern. On a host that runs them, at-least-once says that a tool may be run again though it
+	// does not say that it is idempotent. labels and avoid have no effect. Default: calls wait for their host.
 	Durable durable.Mode `json:"durable,omitempty" enum:"at-least-once,at-most-once" example:"at-most-once"`
 }
 

@@ -84,8 +84,9 @@ func refusedBy(err error) bool {
 		errors.Is(err, nats.ErrAccountAuthExpired) || errors.Is(err, nats.ErrPermissionViolation)
 }
 
-// offer makes the host's micro service: others ask it whether it is there, and for links, which open takes.
-func (f *Fleet) offer(open func(data []byte, respond func([]byte) error)) error {
+// offer makes the host's micro service: others ask it whether it is there, and for links, which open takes; hear takes what those
+// say that ask who is there.
+func (f *Fleet) offer(hear func([]byte), open func(data []byte, respond func([]byte) error)) error {
 	c := f.settings.Load()
 	about := map[string]string{"host": c.Name, "key": c.Key.Public(), "instance": f.self.ID()}
 	for k, v := range c.Labels {
@@ -102,7 +103,10 @@ func (f *Fleet) offer(open func(data []byte, respond func([]byte) error)) error 
 		}
 	}
 	tell := func(r micro.Request) {
-		if data, err := f.announcement(); err == nil {
+		if len(r.Data()) > 0 {
+			hear(r.Data())
+		}
+		if data, err := f.announcement(); err == nil && r.Reply() != "" {
 			_ = r.Respond(data)
 		}
 	}
@@ -116,9 +120,10 @@ func (f *Fleet) offer(open func(data []byte, respond func([]byte) error)) error 
 
 // listen subscribes to what others send.
 func (f *Fleet) listen(ctx context.Context) error {
-	err := f.offer(f.opened)
+	err := f.offer(func(data []byte) { f.hear(data) }, f.opened)
 	if err == nil {
-		_, err = f.nc.Subscribe(helloSubject, func(m *nats.Msg) { f.hear(m.Data) })
+		f.background(f.hearAll)
+		_, err = f.hearKnown()
 	}
 	if err == nil && f.nc.IsConnected() {
 		f.sayHello() // which shows whether the host may
@@ -200,8 +205,10 @@ func (f *Fleet) reconnected() {
 			f.meet(f.life)
 		}
 	})
-	for _, m := range f.present() {
-		m.changed.send()
+	f.directory.mu.Lock()
+	for _, m := range f.members {
+		m.readSoon()
 	}
+	f.directory.mu.Unlock()
 	f.bell.ring()
 }

@@ -1,12 +1,15 @@
 package fleet
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/nats-io/nats.go"
 
 	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -21,6 +24,10 @@ const (
 	maxDeparted = maxMembers
 	// maxStrangers bounds the hosts that are shown with the reason why they are not used.
 	maxStrangers = 64
+	// strangerFor is how long a stranger is shown after its last word.
+	strangerFor = 2 * toStrangersEvery
+	// maxUnheard bounds the announcements that wait to be heard. A host that is not heard is asked.
+	maxUnheard = 2048
 )
 
 // directory is who is there. It hears of a host first, and tells the parts that have something of it.
@@ -38,6 +45,43 @@ type directory struct {
 	strangers        map[string]*stranger
 	strangersSince   time.Time
 	strangersChecked int
+	hears            map[string]*nats.Subscription // to announcements, by key
+	said             chan *nats.Msg                // by the hosts that have one of the keys
+}
+
+// hearKnown has announcements of the hosts come that this one names, and of no others. It reports whether there are more.
+func (d *directory) hearKnown() (more bool, err error) {
+	known := d.settings.Load().known
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for key, sub := range d.hears {
+		if _, still := known[key]; !still {
+			_ = sub.Unsubscribe() // fails only if the connection is closed
+			delete(d.hears, key)
+		}
+	}
+	for key := range known {
+		if d.hears[key] == nil {
+			if d.hears[key], err = d.nc.ChanSubscribe(helloSubject+key, d.said); err != nil {
+				delete(d.hears, key)
+				return more, err
+			}
+			more = true
+		}
+	}
+	return more, nil
+}
+
+// hearAll hears announcements until the host has left.
+func (d *directory) hearAll() {
+	for {
+		select {
+		case msg := <-d.said:
+			d.hear(msg.Data)
+		case <-d.life.Done():
+			return
+		}
+	}
 }
 
 type stranger struct {
@@ -79,7 +123,7 @@ func (d *directory) stranger(a *announcement, data []byte) {
 	}
 	if _, there := d.strangers[a.id()]; !there && len(d.strangers) >= maxStrangers {
 		for id, s := range d.strangers {
-			if now.Sub(s.heard) > 2*s.said.every() {
+			if now.Sub(s.heard) > strangerFor {
 				delete(d.strangers, id)
 			}
 		}
@@ -176,25 +220,48 @@ func (d *directory) gone(all ...*member) {
 	d.bell.ring()
 }
 
-// reconfigured drops the hosts that are not known any more, and has the others read by the settings that are new.
+// reconfigured lets go of the hosts that are not known any more, and has the others read by the settings that are new.
 func (d *directory) reconfigured() {
 	c := d.settings.Load()
-	var gone []*member
 	d.mu.Lock()
 	for _, m := range d.members {
 		p, known := c.known[m.key]
-		if m.peer = p.name; !known {
-			gone = append(gone, m)
-			d.drop(m, "its key is not known any more")
+		m.peer = p.name
+		if !known && !m.removed {
+			d.log.Info("a host is not known any more: calls of both sides end, and none begin", "host", m.host, "instance", m.id)
+			m.timer.Stop() // what it says is a stranger's
+			d.background(func() { d.letGo(m) })
+		} else if known && m.removed {
+			m.timer.Reset(silence(m.said.every()))
 		}
-		m.changed.send()
+		m.removed = !known
+		m.readSoon()
 	}
 	maps.DeleteFunc(d.strangers, func(_ string, s *stranger) bool {
 		_, known := c.known[s.said.Key]
 		return known
 	})
 	d.mu.Unlock()
-	d.gone(gone...)
+}
+
+// removedTime bounds how long the calls of a host may take that is not known any more, and those of this one there.
+const removedTime = time.Minute
+
+// letGo drops a host that was removed, unless it is known again, when the calls of both sides have ended, or after a while.
+func (d *directory) letGo(m *member) {
+	ctx, cancel := context.WithTimeout(m.life, removedTime)
+	defer cancel()
+	for m.calls.Load() > 0 || d.inbound.callsOf(m.key) > 0 {
+		if !pause(ctx, probeTime/10) {
+			break
+		}
+	}
+	d.mu.Lock()
+	removed := m.removed && d.drop(m, "its key is not known any more")
+	d.mu.Unlock()
+	if removed {
+		d.gone(m)
+	}
 }
 
 // disconnected ends the lines that went over the connection, and not those on the next one: there may be one already.
@@ -218,6 +285,7 @@ func (d *directory) disconnected() {
 			lines = append(lines, m.line)
 			m.line, m.lost = nil, time.Now() // before one fails: its call would go to the next
 		}
+		m.wake()
 	}
 	for _, l := range lines {
 		l.fail(errConnection)

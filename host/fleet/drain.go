@@ -92,6 +92,6 @@ func mayDrain(p namedPeer) error {
 	if p.Admin {
 		return nil
 	}
-	return tool.Errorf(tool.CodePermissionDenied, "it does not let this host drain it").
+	return tool.Errorf(tool.CodePermissionDenied, "it lets this host neither drain it nor see what it sees").
 		Fix("set admin: true for this host's key under nats.peers there")
 }

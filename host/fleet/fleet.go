@@ -97,24 +97,24 @@ func newFleet(h *host.Host, c *Config) (*Fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &presence{node: n, announces: newSignal()}
+	p := &presence{node: n, announces: newSignal(), toldAll: time.Now()}
 	p.catalogue.Store(&catalogue{revision: 1})
 	f := &Fleet{node: n, presence: p}
 	f.directory = directory{
 		presence: p, mounts: &f.mounts, routes: &f.routes, inbound: &f.inbound,
 		members: map[string]*member{}, departed: map[string]uint64{}, strangers: map[string]*stranger{},
-		endings: map[string][]string{},
+		endings: map[string][]string{}, hears: map[string]*nats.Subscription{}, said: make(chan *nats.Msg, maxUnheard),
 	}
 	f.mounts = mounts{
 		node: n, directory: &f.directory, changes: newSignal(), offers: map[string][]*offer{},
-		tools: map[string]*mounted{}, stale: map[string]bool{}, defs: map[string]*definition{},
+		tools: map[string]*mounted{}, pools: map[string]*pool{}, stale: map[string]bool{}, defs: map[string]*definition{},
 	}
 	f.routes = routes{
 		node: n, directory: &f.directory, mounts: &f.mounts, queue: &f.queue,
 		homes: map[homeKey]*home{}, visited: map[string]map[string]bool{},
 	}
 	f.inbound = inbound{
-		presence: p, directory: &f.directory, queue: &f.queue,
+		presence: p, directory: &f.directory, queue: &f.queue, view: f.view,
 		byInstance: map[string]*callingHost{}, accounts: map[string]*account{},
 	}
 	f.queue = queue{presence: p, mounts: &f.mounts, openSoon: newSignal(), turn: make(chan struct{}, 1)}
@@ -134,6 +134,11 @@ func (f *Fleet) Reconfigure(c Config) error {
 		return err
 	}
 	f.settings.Store(configure(c, old.epoch+1))
+	if more, err := f.hearKnown(); err != nil {
+		f.log.Warn("hosts that are named now are not heard", "error", err)
+	} else if more {
+		f.background(func() { f.meet(f.life) })
+	}
 	f.regather()
 	f.announces.send()
 	f.openSoon.send()
@@ -167,7 +172,8 @@ func (f *Fleet) Close(ctx context.Context) error {
 		f.draining.Store(true)
 		f.leaving.Store(true)
 		if data, err := f.announcement(); err == nil && f.nc.IsConnected() {
-			_ = f.nc.Publish(helloSubject, data)
+			_ = f.nc.Publish(helloSubject+f.settings.Load().Key.public, data)
+			_ = f.nc.Publish(whoSubject, data) // by which strangers forget it
 			goodbye, cancel := context.WithTimeout(ctx, leaveTime)
 			f.bell.wait(goodbye, func() bool { return !f.hasLinks() || !f.nc.IsConnected() })
 			cancel()

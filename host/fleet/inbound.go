@@ -29,6 +29,7 @@ type callingHost struct {
 	links    []*servedLink
 	sessions map[sessionKey]*remoteSession
 	expiry   *time.Timer
+	rests    bool // it has closed its link as there was nothing to say, and is there: it does not expire
 }
 
 // inbound has the hosts that call here.
@@ -36,6 +37,7 @@ type inbound struct {
 	*presence
 	directory *directory
 	queue     *queue
+	view      func() View
 
 	mu         sync.Mutex
 	closed     bool
@@ -79,6 +81,16 @@ func (s *inbound) of(a *announcement) *callingHost {
 	return v
 }
 
+// callsOf returns how many calls of the hosts with a key run here.
+func (s *inbound) callsOf(key string) int32 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if paid := s.accounts[key]; paid != nil {
+		return paid.calls.Load()
+	}
+	return 0
+}
+
 // admit adds a link, in the place of one that was never proven if there are too many.
 func (v *callingHost) admit(g *servedLink) bool {
 	v.mu.Lock()
@@ -87,6 +99,7 @@ func (v *callingHost) admit(g *servedLink) bool {
 		v.expiry.Stop()
 		v.expiry = nil
 	}
+	v.rests = false
 	if len(v.links) >= maxLinksOfHost {
 		oldest := v.links[0] // of a host that has made another since
 		for _, other := range v.links {
@@ -142,7 +155,7 @@ func (s *inbound) close() map[string]*callingHost {
 
 // linger has a host without links expire. The lock is held.
 func (v *callingHost) linger() {
-	if len(v.links) == 0 && v.expiry == nil {
+	if len(v.links) == 0 && v.expiry == nil && !v.rests {
 		v.expiry = time.AfterFunc(keptFor, v.expire)
 	}
 }
@@ -189,6 +202,8 @@ func (v *callingHost) dismiss(why error, which func(*servedLink) bool) {
 			g.link.Fail(why)
 		}
 	}
+	v.rests = false
+	v.linger()
 }
 
 // leave ends the links and sessions of a host.
@@ -282,6 +297,14 @@ func (v *callingHost) evict() bool {
 		_ = found.base.Close(context.Background())
 	}
 	return found != nil
+}
+
+// String names the caller, as [Config.Accept] may tell callers apart.
+func (c Caller) String() string {
+	if c.Name == "" {
+		return c.account()
+	}
+	return c.account() + "/" + c.Name
 }
 
 // account names who answers for the caller.

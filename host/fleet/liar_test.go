@@ -100,7 +100,7 @@ func liarSite(t *testing.T, change ...func(*fleet.Config)) (s *site, a *node, li
 			for {
 				select {
 				case <-tick.C:
-					_ = r.nc.Publish("toolhost.v1.hello", r.announcement())
+					_ = r.nc.Publish("toolhost.v1.hello."+r.key.Public(), r.announcement())
 				case <-ctx.Done():
 					return
 				}

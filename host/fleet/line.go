@@ -24,6 +24,7 @@ type line struct {
 	calls  atomic.Int32 // in progress on it, also the fleet's own
 	// reconnects is how often the connection had been made again when the line was made.
 	reconnects uint64
+	used       time.Time // when it was made, or taken for one of the fleet's own operations; guarded by the directory's lock
 	probed     time.Time // when the other side was asked for a sign; guarded by the directory's lock
 }
 
@@ -41,7 +42,7 @@ func (l *line) listen(denied error) {
 	heard := l.link.Heard()
 	switch {
 	case time.Since(heard) < interval, l.calls.Load() == 0 && !l.link.Unheard():
-	case l.probed.Before(heard):
+	case !l.probed.After(heard):
 		l.probed = time.Now()
 		go l.link.Probe() //nolint:errcheck // its error ends the link
 	case time.Since(l.probed) <= goneAfter+interval:
@@ -71,6 +72,7 @@ func (m *member) connect(ctx context.Context) (*line, error) {
 		d.mu.Lock()
 		if m.line != nil {
 			l := m.line
+			l.used = time.Now()
 			d.mu.Unlock()
 			return l, nil
 		}
@@ -95,11 +97,15 @@ func (m *member) connect(ctx context.Context) (*line, error) {
 		d.mu.Lock()
 		m.dialing = nil
 		if err == nil && m.life.Err() == nil {
-			m.line, m.lost = l, time.Time{}
+			m.line, m.lost, m.rests, l.used = l, time.Time{}, false, time.Now()
 			m.tellEnds()
 		} else if err == nil {
 			err = errors.New("it is gone")
 			l.fail(err)
+		}
+		if err != nil && m.rests {
+			m.wake()
+			m.readSoon()
 		}
 		d.mu.Unlock()
 		close(done)
@@ -107,7 +113,11 @@ func (m *member) connect(ctx context.Context) (*line, error) {
 			return nil, m.unreachable(err)
 		}
 		d.bell.ring()
-		go m.watch(l)
+		select {
+		case <-l.stream.Failed(): // before it was the host's line
+			m.forget(l)
+		default:
+		}
 		return l, nil
 	}
 }
@@ -116,6 +126,7 @@ func (m *member) connect(ctx context.Context) (*line, error) {
 func (m *member) tellEnds() {
 	if m.line != nil {
 		for _, session := range m.directory.endings[m.id] {
+			m.line.used = time.Now()
 			m.line.stream.EndSession(session)
 		}
 		delete(m.directory.endings, m.id)
@@ -136,14 +147,12 @@ func (m *member) dial() (*line, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &line{link: k, reconnects: reconnects, stream: wire.NewStream(k, wire.StreamHooks{Asks: true})}, nil
-}
-
-// watch waits for the end of a line.
-func (m *member) watch(l *line) {
-	<-l.stream.Failed()
-	l.link.Close() //nolint:errcheck,gosec // it has ended
-	m.forget(l)
+	l := &line{link: k, reconnects: reconnects}
+	l.stream = wire.NewStream(k, wire.StreamHooks{Asks: true, Failed: func() {
+		k.Close() //nolint:errcheck,gosec // it has ended
+		m.forget(l)
+	}})
+	return l, nil
 }
 
 // forget says that a line has ended.
@@ -154,7 +163,7 @@ func (m *member) forget(l *line) {
 	if m.line == l && !m.left.Load() {
 		m.line, m.lost = nil, time.Now()
 		if m.life.Err() == nil {
-			m.changed.send()
+			m.readSoon()
 		}
 		d.bell.ring()
 	}
@@ -170,7 +179,11 @@ func (m *member) unreachable(err error) *tool.Error {
 	case errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrConnectionReconnecting), errors.Is(err, nats.ErrDisconnected):
 		why = "the connection to the NATS server is lost"
 	}
-	return tool.Errorf(tool.CodeUnavailable, "host %s cannot be reached: %s", m.host, why).
+	code := tool.CodeUnavailable
+	if e := new(tool.Error); errors.As(err, &e) && e.Code == tool.CodePermissionDenied { // it does not know this host
+		code = e.Code
+	}
+	return tool.Errorf(code, "host %s cannot be reached: %s", m.host, why).
 		At(callstage.Execute).NeverSent().Because(err).Try("try again later").Fix(remedy.Hosts.String())
 }
 

@@ -39,7 +39,8 @@ func (d *directory) meet(ctx context.Context) {
 			}
 		}
 	})
-	if d.nc.PublishRequest(whoSubject, inbox, nil) != nil {
+	about, err := d.announcement()
+	if err != nil || d.nc.PublishRequest(whoSubject, inbox, about) != nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, meetMost)

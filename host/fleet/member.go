@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,6 +19,8 @@ const (
 	// goneAfter is for how long a host is asked in vain until it is gone, though a server still knows it, or none is
 	// there to ask.
 	goneAfter = 2 * time.Second
+	// restAfter is how long a line carries nothing until it is closed.
+	restAfter = time.Minute
 )
 
 // member is a start of another host, as this one knows it.
@@ -33,9 +36,7 @@ type member struct {
 
 	calls     atomic.Int32  // of this host, in progress there
 	left      atomic.Bool   // it has left, and takes no calls but answers those that it has
-	latency   atomic.Int64  // a moving average, in nanoseconds
 	compiling time.Duration // of what it shares, in the reading that is under way; its goroutine's own
-	changed   signal        // what it shares may have, or the line to it is lost
 	synced    chan struct{} // closed when what it shares was read, or could not be, for the first time
 	once      sync.Once
 
@@ -45,6 +46,7 @@ type member struct {
 
 	// The fields below are guarded by the directory's lock.
 	peer    string // its name in the configuration
+	removed bool   // its key is not known any more: the calls of both sides end, and none begin
 	said    *announcement
 	heard   time.Time
 	asked   time.Time // in vain since then; zero: it has answered
@@ -52,15 +54,19 @@ type member struct {
 	late    bool
 	refused string // why it is not used
 	unread  string // why what it shares could not be read; empty: it was
+	denies  bool   // that is as it does not know this host
 	timer   *time.Timer
 	line    *line         // to it; nil: there is none
+	rests   bool          // the line had nothing to carry and was closed: it is made again when there is something
+	changed bool          // what it shares may have, or the line to it is lost
+	reading bool          // a goroutine looks at that
 	dialing chan struct{} // closed when the attempt to make one has ended
 	lost    time.Time     // when the last line was; zero: there is one, or was none
 }
 
 // usable reports whether calls may go to the host, and takes says that it has not said that it
 // wants no new ones. The directory's lock is held.
-func (m *member) usable() bool { return m.refused == "" && !m.said.Leaving }
+func (m *member) usable() bool { return m.refused == "" && !m.removed && !m.said.Leaving }
 func (m *member) takes() bool  { return m.usable() && !m.said.Draining }
 
 // askSoon has a host that has calls of this one asked as soon as in a small fleet, if it announces itself less often. The
@@ -77,6 +83,44 @@ func (m *member) release(ended int32) {
 	if m.calls.Add(-ended) == 0 && m.left.Load() {
 		go m.line.stream.Close() //nolint:errcheck // it always closes
 	}
+}
+
+// linked reports whether the host has a line, or rests until there is something to be carried. The directory's lock is held.
+func (m *member) linked() bool { return m.line != nil || m.rests }
+
+// rest closes a line that has carried nothing for a while. What the other host keeps for sessions it goes on keeping.
+// The directory's lock is held.
+func (m *member) rest() {
+	l := m.line
+	if m.calls.Load() > 0 || l.calls.Load() > 0 || time.Since(l.used) < restAfter || time.Since(l.link.Heard()) < restAfter {
+		return
+	}
+	m.line, m.rests = nil, true
+	go l.stream.Close() //nolint:errcheck // it always closes
+}
+
+// wake has a host that rests count as one whose line was lost just now. The directory's lock is held.
+func (m *member) wake() {
+	if m.rests {
+		m.rests, m.lost = false, time.Now()
+	}
+}
+
+// readSoon has what the host shares read again. The directory's lock is held.
+func (m *member) readSoon() {
+	m.changed = true
+	if d := m.directory; !m.reading && !d.closed && m.life.Err() == nil {
+		m.reading = true
+		d.background(func() { d.mounts.follow(m) })
+	}
+}
+
+// unchanged reports whether nothing is to be read: the goroutine that asks ends then.
+func (m *member) unchanged() bool {
+	m.directory.mu.Lock()
+	defer m.directory.mu.Unlock()
+	m.reading, m.changed = m.changed && m.life.Err() == nil, false
+	return !m.reading
 }
 
 func (m *member) ready() { m.once.Do(func() { close(m.synced) }) }
@@ -133,7 +177,7 @@ func (d *directory) update(id, peer string, a *announcement) *member {
 	if isNew {
 		m = &member{
 			directory: d, id: id, host: a.cleanName(), key: a.Key, public: a.Instance, said: a,
-			changed: newSignal(), synced: make(chan struct{}),
+			synced: make(chan struct{}),
 		}
 		m.life, m.end = context.WithCancel(d.life)
 		d.members[id] = m
@@ -165,18 +209,18 @@ func (d *directory) update(id, peer string, a *announcement) *member {
 	}
 	if m.line != nil {
 		m.line.listen(d.denied())
+		m.rest()
 	}
 	if isNew {
 		if m.refused != "" {
 			d.log.Warn("a host of the fleet is not used", "host", m.host, "why", m.refused)
 		}
-		d.background(func() { d.mounts.follow(m) })
 	}
 	if isNew || before.Revision != a.Revision {
-		m.changed.send()
+		m.readSoon()
 	}
 	d.mu.Unlock()
-	if before.Draining != a.Draining {
+	if before.Draining != a.Draining || !maps.Equal(before.Labels, a.Labels) {
 		d.mounts.rebuild(m)
 	}
 	d.bell.ring()

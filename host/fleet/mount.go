@@ -55,6 +55,7 @@ type mounts struct {
 	closed     bool
 	offers     map[string][]*offer    // by the name here, sorted by host
 	tools      map[string]*mounted    // see mountedAs
+	pools      map[string]*pool       // of those of tools that were called
 	stale      map[string]bool        // names that tools has as they were
 	defs       map[string]*definition // by digest
 	shadowed   map[string]bool        // mounted tools whose name the host itself uses
@@ -157,14 +158,45 @@ func (s *mounts) tool(name string) *mounted {
 	return s.mountedAs(name)
 }
 
+// called is tool for a call, with what is known of its calls.
+func (s *mounts) called(name string) (*mounted, *pool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.mountedAs(name)
+	p := s.pools[name]
+	if t != nil && p == nil {
+		p = &pool{name: name}
+		s.pools[name] = p
+		s.renew(p, t)
+	}
+	return t, p
+}
+
+// renew tells a pool what is mounted. The lock is held.
+func (s *mounts) renew(p *pool, t *mounted) {
+	c := s.settings.Load()
+	s.directory.mu.Lock()
+	defer s.directory.mu.Unlock()
+	p.renew(t, c.ruleOf(p.name), c.Labels)
+}
+
 // mountedAs returns what is mounted under a name; nil: nothing. The lock is held.
 func (s *mounts) mountedAs(name string) *mounted {
 	if s.stale[name] {
 		before, now := s.tools[name], s.build(name)
+		p := s.pools[name]
 		if now == nil {
 			delete(s.tools, name)
+			delete(s.pools, name)
 		} else {
 			s.tools[name] = now
+		}
+		switch {
+		case p == nil:
+		case now == nil:
+			p.close()
+		default:
+			s.renew(p, now)
 		}
 		s.unnotified = s.unnotified || before.listed() != now.listed()
 		delete(s.stale, name)

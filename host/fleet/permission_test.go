@@ -63,11 +63,11 @@ func denySubscribe(subjects ...string) *server.Permissions {
 func TestJoinWithoutPermission(t *testing.T) {
 	t.Parallel()
 	for subject, may := range map[string]*server.Permissions{
-		"Publish to toolhost.v1.hello":      denyPublish("toolhost.v1.hello"),
-		"Publish to toolhost.v1.who":        denyPublish("toolhost.>", "_INBOX.>"),
-		"Subscription to toolhost.v1.hello": denySubscribe("toolhost.v1.hello"),
-		"Subscription to toolhost.v1.h.":    denySubscribe("toolhost.v1.h.>"),
-		"Subscription to _INBOX.":           denySubscribe("_INBOX.>"),
+		"Publish to toolhost.v1.hello.":      denyPublish("toolhost.v1.hello.>"),
+		"Publish to toolhost.v1.who":         denyPublish("toolhost.>", "_INBOX.>"),
+		"Subscription to toolhost.v1.hello.": denySubscribe("toolhost.v1.hello.>"),
+		"Subscription to toolhost.v1.h.":     denySubscribe("toolhost.v1.h.>"),
+		"Subscription to _INBOX.":            denySubscribe("_INBOX.>"),
 	} {
 		t.Run(subject, func(t *testing.T) {
 			t.Parallel()

@@ -20,11 +20,12 @@ type presence struct {
 	leaving   atomic.Bool
 	serving   atomic.Int32 // calls of other hosts
 	announces signal       // there is something new to say
+	toldAll   time.Time    // when strangers were told; the announcing goroutine's own
 }
 
 // every returns how often this host announces itself.
 func (p *presence) every() time.Duration {
-	return min(max(interval, time.Duration(p.others.Load())*intervalAHost), longestInterval)
+	return everyOf(int(p.others.Load()))
 }
 
 // announcement returns a new one, signed.
@@ -64,10 +65,17 @@ func (p *presence) announce() {
 	}
 }
 
-// sayHello publishes an announcement, unless there is no connection.
+// sayHello publishes an announcement, unless there is no connection: to those that name this host's key, and at
+// times to all.
 func (p *presence) sayHello() {
-	if data, err := p.announcement(); err == nil && p.nc.IsConnected() {
-		_ = p.nc.Publish(helloSubject, data)
+	data, err := p.announcement()
+	if err != nil || !p.nc.IsConnected() {
+		return
+	}
+	_ = p.nc.Publish(helloSubject+p.settings.Load().Key.public, data)
+	if time.Since(p.toldAll) > toStrangersEvery {
+		p.toldAll = time.Now()
+		_ = p.nc.Publish(whoSubject, data)
 	}
 }
 

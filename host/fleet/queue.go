@@ -23,6 +23,8 @@ type queue struct {
 	openSoon signal
 	turn     chan struct{} // has a token while it is opened
 
+	following atomic.Int64 // see followed
+
 	mu     sync.Mutex
 	err    error     // why it is not open
 	tried  time.Time // when err came
@@ -108,7 +110,7 @@ func (q *queue) config(existing bool) durable.Config {
 		Conn: q.nc, Host: q.host, Key: c.Key, Name: c.Name, Existing: existing, Log: q.log, Now: q.now,
 		Slots: c.Queue.Slots, Lapse: c.Queue.Lapse, Storage: c.Queue.storage(),
 		Peers: q.peers, Accept: q.accept, Find: q.find, Repeatable: q.repeats,
-		Track: q.serve,
+		Track: q.serve, Own: func(tool string) bool { return q.ownMode(tool) != "" },
 	}
 }
 
@@ -141,6 +143,15 @@ func (q *queue) find(name string) (durable.Target, error) {
 	return durable.Target{
 		Tool: v.offers[0].Name, Digest: v.digest, Repeatable: v.def.Get().Idempotent || t.durable == durable.AtLeastOnce,
 	}, nil
+}
+
+// ownMode returns how often calls of a tool of this host itself may run; empty: they are not durable. Only a rule that
+// names the tool makes them so: patterns are meant for tools of others.
+func (q *queue) ownMode(name string) durable.Mode {
+	if rule := q.settings.Load().ruleOf(name); rule.Tools == name {
+		return rule.Durable
+	}
+	return ""
 }
 
 // repeats reports whether the operator says of a tool of this host that it may run again.

@@ -123,6 +123,65 @@ func TestDurableCall(t *testing.T) {
 	}
 }
 
+// A tool of the host itself is durable if a rule names it: its call waits in the queue and runs here, with what the host
+// gives to its callers as those of another host; a call that is made in it does not wait again.
+func TestDurableCallOfOwnTool(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	var a *node
+	started := make(chan struct{})
+	var within atomic.Bool
+	own := handler("own", func(ctx context.Context, call tool.Call) (tool.Result, error) {
+		<-started
+		inner := "inner"
+		if !within.Swap(true) {
+			res, err := a.Session().Execute(ctx, tool.Call{Name: "own"})
+			inner = fmt.Sprint(res.Text(), err)
+		}
+		return tool.Text(call.Caller + " " + inner), nil
+	})
+	accept := func(c *fleet.Config) {
+		c.Accept = func(by fleet.Caller) ([]host.SessionOption, error) {
+			if by != (fleet.Caller{Host: "a", Name: "alice"}) {
+				t.Errorf("it runs for %+v", by)
+			}
+			return nil, nil
+		}
+	}
+	a = join(t, s.config("a", lasting(durable.AtMostOnce, "own", "*"), accept), own, says("other", "direct"), handler("barred",
+		func(context.Context, tool.Call) (tool.Result, error) { return tool.Text("ran"), nil },
+		func(d *tool.Definition) { d.Permission = "net" }))
+	b := join(t, s.config("b", lasting(durable.AtMostOnce, "own")), handler("own", func(context.Context, tool.Call) (tool.Result, error) {
+		t.Error("it runs on another host")
+		return tool.Result{}, nil
+	}))
+	close(started)
+	if m, n := a.DurableMode("own"), a.DurableMode("other"); m != durable.AtMostOnce || n != "" {
+		t.Errorf("they are %q and %q", m, n)
+	}
+	alice := a.Session(host.WithCaller(host.Caller{Name: "alice"}), host.WithGrants("net"))
+	ctx, id := submitted(t, t.Context())
+	res, err := alice.Execute(ctx, tool.Call{Name: "own"})
+	if err != nil || !strings.HasPrefix(res.Text(), "a/alice ") || !strings.HasSuffix(res.Text(), "<nil>") {
+		t.Fatalf("%v %v", res.Text(), err)
+	}
+	if all := require.Must(a.ListCalls(t.Context()))(t); len(all) != 1 || all[0].ID != id() || all[0].Tool != "own" || all[0].Worker != "a" {
+		t.Errorf("the queue had %+v", all)
+	}
+	if got := a.text(t, "other"); got != "direct" {
+		t.Errorf("got %q", got)
+	}
+	require.NoError(t, a.Fleet.Reconfigure(s.config("a", lasting(durable.AtMostOnce, "barred"))))
+	if _, err := alice.Execute(t.Context(), tool.Call{Name: "barred"}); tool.CodeOf(err) != tool.CodePermissionDenied {
+		t.Errorf("a grant of the session came along: %v", err)
+	}
+	_ = b.Fleet.Close(t.Context())
+	_ = a.Fleet.Close(t.Context())
+	if res, err := alice.Execute(t.Context(), tool.Call{Name: "barred"}); err != nil || res.Text() != "ran" {
+		t.Errorf("without a fleet: %v %v", res.Text(), err)
+	}
+}
+
 // Callers without a name do not get each other's calls by a key.
 func TestDurableCallOfNobody(t *testing.T) {
 	t.Parallel()

@@ -79,7 +79,7 @@ func (r *raw) announcement() []byte {
 // hello has it announce itself once.
 func (r *raw) hello() {
 	r.t.Helper()
-	if err := r.nc.Publish("toolhost.v1.hello", r.announcement()); err != nil {
+	if err := r.nc.Publish("toolhost.v1.hello."+r.key.Public(), r.announcement()); err != nil {
 		r.t.Error(err)
 	}
 	if err := r.nc.Flush(); err != nil {

@@ -32,15 +32,13 @@ const (
 // follow reads what a host shares, whenever that has changed or the line to it is lost.
 func (s *mounts) follow(m *member) {
 	const firstPause, longestPause = 100 * time.Millisecond, 5 * time.Second
-	for again := firstPause; ; {
-		select {
-		case <-m.changed:
-		case <-m.life.Done():
-			return
-		}
+	for again := firstPause; !m.unchanged(); {
 		begin := time.Now()
 		m.compiling = 0
 		err := s.sync(m.life, m)
+		if tool.CodeOf(err) == tool.CodePermissionDenied { // it would refuse each call
+			s.take(m, nil, reading{})
+		}
 		m.attempted(err)
 		if err == nil { // one that has other schemas all the time has a fifth of the time at most
 			again = firstPause
@@ -48,7 +46,7 @@ func (s *mounts) follow(m *member) {
 			continue
 		}
 		if m.life.Err() != nil {
-			return
+			continue
 		}
 		s.log.Debug("what a host shares could not be read", "host", m.host, "error", err)
 		wait := again
@@ -59,7 +57,9 @@ func (s *mounts) follow(m *member) {
 		}
 		pause(m.life, wait)
 		again = min(2*again, longestPause)
-		m.changed.send()
+		s.directory.mu.Lock()
+		m.changed = true
+		s.directory.mu.Unlock()
 	}
 }
 
@@ -69,6 +69,7 @@ type reading struct{ revision, epoch uint64 }
 // attempted takes how an attempt to read what the host shares has ended.
 func (m *member) attempted(err error) {
 	m.directory.mu.Lock()
+	m.denies = tool.CodeOf(err) == tool.CodePermissionDenied
 	if m.unread = ""; err != nil {
 		m.unread = "what it shares could not be read: " + sanitize.Line(err.Error(), maxReason)
 	}
@@ -81,7 +82,7 @@ func (s *mounts) sync(ctx context.Context, m *member) error {
 	c := s.settings.Load()
 	p, known := c.known[m.key]
 	s.directory.mu.Lock()
-	revision, usable, connected := m.said.Revision, m.usable(), m.line != nil
+	revision, usable, connected := m.said.Revision, m.usable(), m.linked()
 	s.directory.mu.Unlock()
 	if !known || !usable || len(p.Mount) == 0 {
 		s.take(m, nil, reading{})

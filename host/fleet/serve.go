@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"slices"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/toolhost/toolhost/host/fleet/internal/link"
 	"github.com/toolhost/toolhost/internal/callctx"
 	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/internal/textstream"
 	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -54,6 +56,11 @@ func refuse(respond func([]byte) error, code tool.Code, format string, args ...a
 	_ = respond(link.Refuse(tool.Errorf(code, format, args...)))
 }
 
+// unknown is the error of a host with a key that is not known.
+func (s *inbound) unknown(key string) *tool.Error {
+	return tool.Errorf(tool.CodePermissionDenied, "host %s does not know the key %s: add it under nats.peers there", s.settings.Load().Name, key)
+}
+
 // checkOpening reads a request for a link, and what its host says of itself; nil: it is not one of a host
 // that is known.
 func (s *inbound) checkOpening(data []byte, respond func([]byte) error) (*link.Opening, *announcement) {
@@ -67,7 +74,7 @@ func (s *inbound) checkOpening(data []byte, respond func([]byte) error) (*link.O
 	}
 	if _, known := s.settings.Load().known[a.Key]; !known {
 		s.directory.stranger(a, o.About)
-		refuse(respond, tool.CodePermissionDenied, "host %s does not know the key %s: add it under nats.peers there", s.settings.Load().Name, a.Key)
+		_ = respond(link.Refuse(s.unknown(a.Key)))
 		return nil, nil
 	}
 	if !a.signed(o.About) {
@@ -122,10 +129,15 @@ func (g *servedLink) serve() {
 	if err != nil && g.inbound.life.Err() == nil {
 		g.inbound.log.Debug("a link has ended", "host", g.called, "error", err)
 	}
+	d := g.inbound.directory
+	d.mu.Lock() // nor is it found to be gone meanwhile
+	_, there := d.members[g.id]
 	g.mu.Lock()
 	g.drop(g)
+	g.rests = there && errors.Is(g.link.Err(), io.EOF)
 	g.linger()
 	g.mu.Unlock()
+	d.mu.Unlock()
 	g.inbound.bell.ring()
 }
 
@@ -141,7 +153,7 @@ func (g *servedLink) Execute(ctx context.Context, call tool.Call) (tool.Result, 
 	c := g.inbound.settings.Load()
 	p, known := c.known[g.key]
 	if !known {
-		return failed(tool.Errorf(tool.CodePermissionDenied, "the host is not known here any more").NeverSent()), nil
+		return failed(g.inbound.unknown(g.key).NeverSent()), nil
 	}
 	var out any
 	var err error
@@ -165,6 +177,10 @@ func (g *servedLink) Execute(ctx context.Context, call tool.Call) (tool.Result, 
 	case drainedOperation:
 		if err = mayDrain(p); err == nil {
 			out = g.inbound.drainState(ctx)
+		}
+	case viewOperation:
+		if err = mayDrain(p); err == nil {
+			out = g.inbound.view()
 		}
 	default:
 		return g.run(ctx, c, p, call), nil
@@ -222,10 +238,28 @@ func (g *servedLink) run(ctx context.Context, c *configured, p namedPeer, call t
 	out, res, err := session.CallWith(ctx, call, o)
 	a := answer{Phases: &out.Metadata.Phases}
 	if err != nil {
-		return a.failed(err)
+		return a.failed(g.advised(err, Caller{Peer: p.name, Host: g.called, Name: call.Caller}))
 	}
 	a.Reset = reset
 	return a.result(withoutAnswer(res))
+}
+
+// advised returns the error of a call that was not allowed, with what the operator of this host can do: the chain's
+// advice is for sessions of this host's own.
+func (*servedLink) advised(err error, by Caller) error {
+	e := *tool.AsError(err)
+	switch e.Stage {
+	case callstage.Authorize:
+		e.OperatorHint = remedy.GrantCaller.For(by.String())
+	case callstage.Approve:
+		if e.Code != tool.CodeApprovalRequired {
+			return err
+		}
+		e.OperatorHint = remedy.AskCaller.For(by.String())
+	default:
+		return err
+	}
+	return &e
 }
 
 func (c *Config) maxCalls() int { return cmp.Or(max(c.MaxCalls, 0), defaultMaxCalls) }

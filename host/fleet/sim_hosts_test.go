@@ -112,7 +112,7 @@ func (s *simHosts) join(i int) error {
 		h.versions[h.newTool(s.spec.Same)] = s.starts[i]
 	}
 	f.catalogue.Store(h.gather(s.spec.Properties, 2))
-	err = f.offer(func(data []byte, respond func([]byte) error) {
+	err = f.offer(func([]byte) {}, func(data []byte, respond func([]byte) error) {
 		if o, a := f.checkOpening(data, respond); o != nil {
 			f.inbound.accept(o, a, respond)
 		}

@@ -139,7 +139,7 @@ func (o *simObserver) whole(hosts int) bool {
 	defer f.directory.mu.Unlock()
 	n := 0
 	for _, m := range f.members {
-		if m.line != nil && m.have.revision == m.said.Revision {
+		if m.linked() && m.have.revision == m.said.Revision {
 			n++
 		}
 	}

@@ -116,7 +116,7 @@ func (s *simulation) join() {
 // bound fails if more messages came than the other hosts' announcements, each of them late and so asked for, and some a host.
 func (s *simulation) bound(when string, d difference, aHost int) {
 	s.t.Helper()
-	every := min(max(interval, time.Duration(*simNumber)*intervalAHost), longestInterval)
+	every := everyOf(*simNumber)
 	rounds := 1 + int64(d.time/every)
 	if most := int64(*simNumber) * (2*rounds + int64(aHost)); d.toObserver > most || d.fromObserver > most {
 		s.t.Errorf("%s, the observer received %d messages and sent %d: more than %d", when, d.toObserver, d.fromObserver, most)

@@ -43,7 +43,7 @@ func TestHostThatDoesNotRead(t *testing.T) {
 			nc := require.Must(nats.Connect(s.URL(), nats.Nkey(key.Public(), key.Sign)))(t)
 			defer nc.Close()
 			for i := range flood {
-				require.NoError(t, nc.Publish("toolhost.v1.hello", make([]byte, 32<<10)))
+				require.NoError(t, nc.Publish("toolhost.v1.hello."+s.key.Public(), make([]byte, 32<<10)))
 				if i%8 == 0 { // the others have read so far, then: they are to be kept
 					require.NoError(t, nc.Flush())
 					a.text(t, "only.c")

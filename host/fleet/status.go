@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"time"
 
@@ -45,7 +46,7 @@ type HostStatus struct {
 	Slots   int `json:"slots"`
 	// Calls is how many calls of this host are in progress there.
 	Calls int `json:"calls"`
-	// Latency is a moving average of what the calls there took; 0: there were none.
+	// Latency is the median of how long calls of the tools there are expected to take; 0: there were none.
 	Latency time.Duration `json:"latency_ns"`
 	// Heard is how long ago it was heard of.
 	Heard time.Duration `json:"heard_ns"`
@@ -76,6 +77,33 @@ type VersionStatus struct {
 	Reason string `json:"reason,omitempty"`
 }
 
+// View is a fleet as one of its hosts sees it.
+type View struct {
+	Hosts []HostStatus `json:"hosts"`
+	Tools []ToolStatus `json:"tools"`
+	Queue QueueStatus  `json:"queue"`
+}
+
+// View returns the fleet as a host sees it, which has this one as an admin, or its key. Empty: this host.
+//
+// # Errors
+//
+// Those of [Fleet.Drain].
+func (f *Fleet) View(ctx context.Context, name string) (View, error) {
+	m, err := f.one(name)
+	if err != nil {
+		return View{}, err
+	}
+	if m == nil {
+		return f.view(), nil
+	}
+	var v View
+	err = m.operate(ctx, viewOperation, struct{}{}, &v)
+	return v, err
+}
+
+func (f *Fleet) view() View { return View{f.Hosts(), f.Tools(), f.Queue()} }
+
 // Hosts returns the hosts of the fleet, this one first, the others sorted by name.
 func (d *directory) Hosts() []HostStatus {
 	c := d.settings.Load()
@@ -90,6 +118,10 @@ func (d *directory) Hosts() []HostStatus {
 	}
 	if err := d.denied(); err != nil {
 		self.Reason = "the NATS server refuses a subject: " + err.Error()
+	}
+	expected := map[string][]time.Duration{}
+	for _, r := range d.mounts.Replicas() {
+		expected[r.Instance] = append(expected[r.Instance], r.Expected)
 	}
 	d.mounts.mu.Lock()
 	defer d.mounts.mu.Unlock()
@@ -107,10 +139,14 @@ func (d *directory) Hosts() []HostStatus {
 		names[m.host]++
 		s := status(m.said, m.heard)
 		s.Reason = m.unread
-		s.Peer, s.Tools, s.Calls, s.Latency, s.Skew = m.peer, len(m.offers), int(m.calls.Load()), time.Duration(m.latency.Load()), m.skew
+		s.Peer, s.Tools, s.Calls, s.Latency, s.Skew = m.peer, len(m.offers), int(m.calls.Load()), median(expected[m.id]), m.skew
 		switch {
 		case m.refused != "":
 			s.State, s.Reason = HostRefused, m.refused
+		case m.denies:
+			s.State = HostRefused
+		case m.removed:
+			s.State, s.Reason = HostDraining, "its key is not known here any more: the calls end that run"
 		case m.late:
 			s.State = HostLate
 		case m.said.Draining:
@@ -118,8 +154,8 @@ func (d *directory) Hosts() []HostStatus {
 		}
 		out = append(out, s)
 	}
-	for _, x := range d.strangers {
-		if time.Since(x.heard) > silence(x.said.every())+goneAfter {
+	for id, x := range d.strangers {
+		if d.members[id] != nil || time.Since(x.heard) > strangerFor {
 			continue
 		}
 		s := status(x.said, x.heard)
@@ -143,4 +179,13 @@ func status(a *announcement, heard time.Time) HostStatus {
 		Name: a.cleanName(), Key: a.Key, Instance: a.id(), Version: a.Version, Labels: a.Labels, State: HostReady,
 		Running: a.Load.Running, Waiting: a.Load.Waiting, Slots: a.Load.Slots, Heard: time.Since(heard),
 	}
+}
+
+// median returns that of times, which it sorts; 0: there are none.
+func median(all []time.Duration) time.Duration {
+	slices.Sort(all)
+	if len(all) == 0 {
+		return 0
+	}
+	return all[len(all)/2]
 }

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"time"
 
+	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/durable/mode"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // Mode says how often a call may run.
-type Mode string
+type Mode = mode.Mode
 
 // The modes.
 const (
@@ -54,6 +56,8 @@ type Request struct {
 	Tool string
 	// Arguments are a JSON object. Default: {}.
 	Arguments json.RawMessage
+	// Own says that it is a tool of this host, which no other one may run. Default: false, of [Config.Find].
+	Own bool
 	// Caller is the name of who calls, at most 256 bytes. Default: empty, no name.
 	Caller string
 	// ID is that of the call, 26 letters and digits that cannot be guessed, as crypto/rand.Text returns.
@@ -74,6 +78,7 @@ type Call struct {
 	ID             string `json:"id"`
 	Tool           string `json:"tool"` // where it runs
 	Digest         string `json:"digest"`
+	Own            bool   `json:"-"` // it is a tool of the host that submitted it
 	Caller         string `json:"caller,omitempty"`
 	IdempotencyKey string `json:"idempotency_key,omitempty"`
 	Mode           Mode   `json:"mode"`
@@ -90,6 +95,8 @@ type Call struct {
 	Ended     time.Time `json:"ended,omitzero"`
 	// Result is that of a call that is done. [Calls.List] leaves it out.
 	Result *tool.Result `json:"result,omitempty"`
+	// Phases are where the time went at the worker, by its own word; nil: it is not known.
+	Phases *policy.Phases `json:"-"`
 	// Error is why a call has no result; nil: it has one, or has not ended.
 	Error *tool.Error `json:"error,omitempty"`
 }

@@ -30,7 +30,7 @@ type Calls struct {
 	stop   context.CancelFunc // of everything but calls that run
 	done   sync.WaitGroup     // what stop ends
 	news   news
-	stale  stale
+	keeps  sync.Once // it looks after the calls of its key
 }
 
 // Stats are counts since the start, and what runs.
@@ -75,6 +75,9 @@ func Open(ctx context.Context, cfg Config) (*Calls, error) {
 		return nil, unavailable("subscribing", err)
 	}
 	c.done.Go(func() { s.follow(run, &c.cfg) })
+	if !cfg.Existing {
+		c.keep()
+	}
 	return c, nil
 }
 
@@ -117,13 +120,25 @@ func (c *Calls) Stats() Stats {
 	}
 }
 
-// news tells who waits that a record has changed.
+// news tells who waits that a record has changed, and knows the calls that have not ended.
 type news struct {
 	mu      sync.Mutex
 	end     context.CancelFunc // of the watcher; nil: there is none
 	made    uint64             // the connection that it is on
 	waiting map[string]map[chan struct{}]bool
+	open    map[string]sighting // by ID
 }
+
+// sighting is a record as the server has told of it. What it says is not checked: it is read again before
+// anything is decided.
+type sighting struct {
+	revision uint64
+	due      time.Time // when to look at it, by the server's clock
+	since    time.Time // when it was told first, on this connection
+}
+
+// maxOpen bounds the calls that are looked after, which is more than the queue has.
+const maxOpen = 20_000
 
 // of returns a channel that receives a value when the record of a call may have changed.
 func (n *news) of(id string) (changed chan struct{}, end func()) {
@@ -167,6 +182,92 @@ func (n *news) tellAll() {
 	}
 }
 
+// note keeps what was told of a record.
+func (n *news) note(id string, e jetstream.KeyValueEntry) {
+	due := time.Time{}
+	if e.Operation() == jetstream.KeyValuePut {
+		due = dueOf(e)
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch _, known := n.open[id]; {
+	case due.IsZero():
+		delete(n.open, id)
+	case known || len(n.open) < maxOpen:
+		n.open[id] = sighting{e.Revision(), due, time.Now()}
+	}
+}
+
+// since returns for how long the server has said, over one connection, that this is the record: when the server was
+// away, the worker needs time to report too.
+func (n *news) since(id string, revision uint64) time.Duration {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if seen, ok := n.open[id]; ok && seen.revision == revision {
+		return time.Since(seen.since)
+	}
+	return 0
+}
+
+// overdue returns the calls to look at.
+func (n *news) overdue(now time.Time) (ids []string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for id, seen := range n.open {
+		if !seen.due.After(now) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// doubt has what was told count from now on: the server did not answer.
+func (n *news) doubt() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for id, seen := range n.open {
+		seen.since = time.Now()
+		n.open[id] = seen
+	}
+}
+
+// keep has the calls of the host's key looked after until [Calls.Close], whoever submitted them: those whose
+// worker is dead, or that none took in time, are ended, though no caller asks for them.
+func (c *Calls) keep() {
+	c.keeps.Do(func() {
+		c.done.Go(func() {
+			tick := time.NewTicker(c.cfg.Lapse / 4)
+			defer tick.Stop()
+			for c.worker.life.Err() == nil {
+				c.listen()
+				if err := c.lookAfter(c.worker.life); err != nil {
+					c.news.doubt()
+				}
+				select {
+				case <-tick.C:
+				case <-c.worker.life.Done():
+				}
+			}
+		})
+	})
+}
+
+// lookAfter ends the calls that have to be.
+func (c *Calls) lookAfter(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, ioTime)
+	defer cancel()
+	now, err := c.store.now(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range c.news.overdue(now) {
+		if _, err := c.Peek(ctx, id); tool.CodeOf(err) == tool.CodeUnavailable || ctx.Err() != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // listen has [news] told of changes, until [Calls.Close]. Without it, who waits looks from time to
 // time. A watcher notices late that its server was restarted, or what it watches deleted: it gets a successor.
 // It does not wait for the server, which may not answer.
@@ -181,7 +282,7 @@ func (c *Calls) listen() {
 		c.news.end()
 	}
 	ctx, cancel := context.WithCancel(c.worker.life)
-	c.news.end, c.news.made = cancel, made
+	c.news.end, c.news.made, c.news.open = cancel, made, map[string]sighting{}
 	c.done.Go(func() {
 		defer cancel()
 		c.watch(ctx)
@@ -196,7 +297,7 @@ func (c *Calls) listen() {
 // watch tells of changes, until ctx ends or the server does not tell of them.
 func (c *Calls) watch(ctx context.Context) {
 	prefix := owner(c.cfg.Key.Public()) + "."
-	w, err := c.store.bucket.Watch(ctx, prefix+"*", jetstream.UpdatesOnly(), jetstream.MetaOnly())
+	w, err := c.store.bucket.Watch(ctx, prefix+"*")
 	if err != nil {
 		if ctx.Err() == nil {
 			c.cfg.Log.Warn("changes of durable calls are not told", "error", err)
@@ -213,48 +314,13 @@ func (c *Calls) watch(ctx context.Context) {
 			if !ok {
 				return
 			}
-			if e != nil {
-				c.news.tell(e.Key()[len(prefix):])
+			if e != nil && ctx.Err() == nil {
+				id := e.Key()[len(prefix):]
+				c.news.note(id, e)
+				c.news.tell(id)
 			}
 		}
 	}
-}
-
-// stale remembers which claims were seen without a sign of life.
-type stale struct {
-	mu   sync.Mutex
-	seen map[string]sighting
-}
-
-type sighting struct {
-	revision, connects uint64
-	at                 time.Time
-}
-
-// maxStale bounds the memory of [stale].
-const maxStale = 10_000
-
-// since returns for how long a record has been seen to be the same, over one connection: when the
-// server was away, the worker needs time to report too.
-func (s *stale) since(id string, revision, connects uint64) time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := sighting{revision, connects, time.Now()}
-	was, ok := s.seen[id]
-	if ok && was.revision == revision && was.connects == connects {
-		return now.at.Sub(was.at)
-	}
-	if s.seen == nil || len(s.seen) >= maxStale {
-		s.seen = map[string]sighting{}
-	}
-	s.seen[id] = now
-	return 0
-}
-
-func (s *stale) forget(id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.seen, id)
 }
 
 // connects counts how often the connection was made.

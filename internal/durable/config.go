@@ -36,6 +36,8 @@ type Config struct {
 	// such as grants and an approver. Its error refuses the call. Default: no grants and no
 	// approver.
 	Accept func(Caller) ([]host.SessionOption, error)
+	// Own reports whether calls of a tool of this host may wait in the queue, see [Request.Own]. Default: nil, of none.
+	Own func(tool string) bool
 	// Find returns the tool that a name of [Request.Tool] means. Default: nil, the host's own.
 	Find func(name string) (Target, error)
 	// Repeatable reports whether the operator says of a tool that it can run [AtLeastOnce], because
@@ -199,6 +201,9 @@ func (c *Config) check() error {
 	}
 	if c.Digest == nil {
 		c.Digest = Digest
+	}
+	if c.Own == nil {
+		c.Own = func(string) bool { return false }
 	}
 	if c.Find == nil {
 		c.Find = c.own

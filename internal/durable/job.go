@@ -11,7 +11,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/callctx"
+	"github.com/toolhost/toolhost/internal/durable/mode"
 	"github.com/toolhost/toolhost/internal/fault"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -85,7 +87,11 @@ func (j *job) run() {
 	late := now.Sub(meta.Timestamp) > j.ttl()
 	peer, known := j.cfg.Peers()[j.Key]
 	t, here := j.cfg.Host.Get(j.Tool)
-	if !known || !here || t.Owner == mounted || !matches(peer.Share, j.Tool) || j.cfg.Digest(t.Definition) != j.Digest {
+	may := known && matches(peer.Share, j.Tool)
+	if j.At != "" {
+		may = j.Key == j.cfg.Key.Public() && j.At == j.cfg.Name && j.cfg.Own(j.Tool)
+	}
+	if !may || !here || t.Owner == mounted || j.cfg.Digest(t.Definition) != j.Digest {
 		if late {
 			j.refuse(errors.New("no worker runs it for its host"))
 			return
@@ -195,7 +201,7 @@ func (j *job) claim(s *status, delivered uint64) bool {
 // alive reports whether a claim has shown a sign of life lately. If the server does not say, it has.
 func (j *job) alive(ctx context.Context, r *record, at jetstream.KeyValueEntry) bool {
 	now, err := j.store.now(ctx)
-	return err != nil || now.Sub(at.Created()) < min(max(r.s.Lapse, minLapse), time.Hour)
+	return err != nil || now.Sub(at.Created()) < lapseOf(r.s)
 }
 
 // put replaces a revision of the record.
@@ -245,8 +251,9 @@ func (j *job) entitled(r *record) bool {
 }
 
 type outcome struct {
-	res tool.Result
-	err error
+	phases *policy.Phases
+	res    tool.Result
+	err    error
 }
 
 // execute runs the call that is claimed, and stores how it ended.
@@ -254,7 +261,7 @@ func (j *job) execute(from Caller) {
 	ended := make(chan outcome, 1)
 	go func() {
 		var o outcome
-		o.res, o.err = j.call(from)
+		o.phases, o.res, o.err = j.call(from)
 		ended <- o
 	}()
 	tick := time.NewTicker(j.lapse / 3)
@@ -288,6 +295,15 @@ func (j *job) beat() {
 	}
 }
 
+// isOver reports whether the call has ended, or is gone. Otherwise its message is needed by the worker that has it,
+// or will have.
+func (j *job) isOver() bool {
+	ctx, cancel := j.io()
+	defer cancel()
+	there, _, err := j.store.read(ctx, keyOf(j.Key, j.ID))
+	return errors.Is(err, jetstream.ErrKeyNotFound) || err == nil && there.state().Ended()
+}
+
 // overtaken reports whether the record is another's.
 func (j *job) overtaken() bool {
 	ctx, cancel := j.io()
@@ -297,29 +313,29 @@ func (j *job) overtaken() bool {
 }
 
 // call runs the call through the chain of the host.
-func (j *job) call(from Caller) (tool.Result, error) {
+func (j *job) call(from Caller) (*policy.Phases, tool.Result, error) {
 	opts := []host.SessionOption{host.WithCaller(host.Caller{Name: from.name(), Account: from.account(), Via: mounted})}
 	if j.cfg.Accept != nil {
 		more, err := j.cfg.Accept(from)
 		if err != nil {
-			return tool.Result{}, err
+			return nil, tool.Result{}, err
 		}
 		opts = append(opts, more...)
 	}
 	s := j.cfg.Host.Session(opts...)
 	defer s.Close(context.WithoutCancel(j.ctx)) //nolint:errcheck // it has no error
-	ctx := j.ctx
+	ctx := context.WithValue(j.ctx, mode.FromQueue{}, true)
 	if j.Trace != "" {
 		ctx = context.WithValue(ctx, callctx.Trace{}, &tool.Trace{Parent: j.Trace, State: j.Tracing})
 	}
-	_, res, err := s.CallWith(ctx, tool.Call{ID: j.ID, Name: j.Tool, Arguments: j.arguments}, host.CallOptions{IdempotencyKey: j.name()})
-	return res, err
+	out, res, err := s.CallWith(ctx, tool.Call{ID: j.ID, Name: j.Tool, Arguments: j.arguments}, host.CallOptions{IdempotencyKey: j.name()})
+	return &out.Metadata.Phases, res, err
 }
 
 // settle stores how the call ended.
 func (j *job) settle(o outcome) {
 	s := *j.record.s
-	s.State, s.Ended = StateDone, j.cfg.Now().UTC()
+	s.State, s.Ended, s.Phases = StateDone, j.cfg.Now().UTC(), o.phases
 	var text []byte
 	if o.err == nil {
 		var err error
@@ -332,11 +348,16 @@ func (j *job) settle(o outcome) {
 	cause := context.Cause(j.ctx)
 	switch e := tool.AsError(o.err); {
 	case errors.Is(cause, errCanceled): // how it ends stands in the record
-		j.ack()
+		if j.isOver() {
+			j.ack()
+		}
 		return
 	case o.err == nil:
 	case errors.Is(cause, errClosing) && j.Mode == AtLeastOnce:
 		j.giveBack(0, true)
+		return
+	case j.Mode == AtLeastOnce && e.Code == tool.CodeCrashed && s.Attempt < j.cfg.Attempts: // as if this host had
+		j.giveBack(backFrom, true)
 		return
 	case errors.Is(cause, errClosing) && !e.Unsent:
 		s.State, s.Error, s.Unknown = StateFailed, closing(j.cfg.Name, j.order), true
@@ -450,7 +471,5 @@ func (j *job) giveBack(after time.Duration, begun bool) {
 		_ = j.replace(next) // else it counts as dead after a while
 	}
 	_ = j.msg.NakWithDelay(after)
-	if err := j.cfg.Conn.Publish(nudges+token(j.Tool, j.Digest), nil); err != nil {
-		j.log.Debug("a durable call is given back", "error", err)
-	}
+	time.AfterFunc(after, func() { _ = j.cfg.Conn.Publish(nudges+j.token(), nil) }) // workers find it without, too
 }

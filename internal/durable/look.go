@@ -195,7 +195,7 @@ func (c *Calls) look(ctx context.Context, id string) (Call, time.Duration, error
 	return call, again, nil
 }
 
-// seen returns a call as it is now: one that has expired, or lost its worker, is ended.
+// seen returns a call as it is now: one that has expired, or lost its worker, is ended, or queued again.
 func (c *Calls) seen(ctx context.Context, r *record, at jetstream.KeyValueEntry) (Call, time.Duration) {
 	call := r.call()
 	if call.Error != nil && r.s.By != c.cfg.Key.Public() {
@@ -209,7 +209,6 @@ func (c *Calls) seen(ctx context.Context, r *record, at jetstream.KeyValueEntry)
 		if err := c.end(ctx, r, at.Revision(), state, e, unknown); err != nil {
 			return call, c.cfg.Lapse / 4
 		}
-		c.stale.forget(r.ID)
 		if state == StateExpired {
 			_ = c.store.queue.Purge(ctx, jetstream.WithPurgeSubject(r.subject())) // who fetches it finds out too
 		}
@@ -229,16 +228,16 @@ func (c *Calls) seen(ctx context.Context, r *record, at jetstream.KeyValueEntry)
 		}
 		return call, min(left+time.Millisecond, 30*time.Second)
 	}
-	lapse := min(max(r.s.Lapse, minLapse), time.Hour)
-	if rest := at.Created().Add(lapse).Sub(now); rest > 0 {
+	lapse := lapseOf(r.s)
+	if rest := at.Created().Add(2 * lapse).Sub(now); rest > 0 {
 		return call, rest + time.Millisecond
 	}
-	if r.Mode == AtLeastOnce && left > 0 { // another worker takes it
-		return call, min(left+time.Millisecond, lapse)
-	}
 	// The server may have been away, or have lost a leader: the worker has time to report.
-	if same := c.stale.since(r.ID, at.Revision(), connects(c.cfg.Conn)); same < 2*lapse {
-		return call, 2*lapse - same + time.Millisecond
+	if same := c.news.since(r.ID, at.Revision()); same < lapse {
+		return call, lapse - same + time.Millisecond
+	}
+	if r.Mode == AtLeastOnce && left > 0 { // another worker takes it
+		return settle(StateQueued, nil, false)
 	}
 	return settle(StateFailed, lost(r), true)
 }

@@ -263,12 +263,22 @@ type processSpec struct {
 	URL, Seed, Peer string
 	Ledger          string // a file; each run appends a line
 	Slow            bool
+	Server          *embedded.Config // it is a server
+	Calls           int              // it submits so many, and appends the ID and text of each that was accepted to Ledger
 }
 
 // workerProcess runs calls until it is killed, or the test ends.
 func workerProcess(text string) error {
 	var spec processSpec
 	if err := json.Unmarshal([]byte(text), &spec); err != nil {
+		return err
+	}
+	if spec.Server != nil {
+		if _, err := embedded.Start(*spec.Server); err != nil {
+			return err
+		}
+		fmt.Println("ready")
+		_, err := io.Copy(io.Discard, os.Stdin)
 		return err
 	}
 	key, err := fleet.KeyFile(spec.Seed)
@@ -289,6 +299,9 @@ func workerProcess(text string) error {
 		}
 	}
 	ctx := context.Background()
+	if spec.Calls > 0 {
+		return callerProcess(ctx, &spec, nc, key, h)
+	}
 	_, err = durable.Open(ctx, durable.Config{
 		Conn: nc, Host: h, Key: key, Name: fmt.Sprint("process-", os.Getpid()), Lapse: time.Second, Slots: 8,
 		Peers: func() map[string]durable.Peer {
@@ -320,6 +333,7 @@ func processTools(path string, slow bool) []tool.Tool {
 			<-ctx.Done()
 			return tool.Result{}, ctx.Err()
 		}
+		time.Sleep(10 * time.Millisecond) // so that it may be killed while it runs
 		return tool.Text("did " + text), nil
 	}
 	return []tool.Tool{noted("once.add", new(ledger), false, note), noted("many.add", new(ledger), true, note)}

@@ -39,7 +39,8 @@ type order struct {
 	Caller    string    `json:"caller,omitempty"`
 	Tool      string    `json:"tool"`
 	Digest    string    `json:"digest"`
-	Arguments string    `json:"arguments"` // their SHA-256
+	At        string    `json:"at,omitempty"` // the only host that may run it, one of this key
+	Arguments string    `json:"arguments"`    // their SHA-256
 	Mode      Mode      `json:"mode"`
 	Named     string    `json:"named,omitempty"` // the idempotency key
 	TTL       int64     `json:"ttl_ms"`
@@ -62,7 +63,7 @@ func (o *order) check() error {
 	switch {
 	case !validID().MatchString(o.ID):
 		return errors.New("its ID is not one")
-	case len(o.Host) > maxName || len(o.Caller) > maxName || len(o.Named) > maxName:
+	case max(len(o.Host), len(o.At)) > maxName || len(o.Caller) > maxName || len(o.Named) > maxName:
 		return fmt.Errorf("a name is longer than %d bytes", maxName)
 	case !ident.Spells(o.Tool, 128, "_.-") || !ident.Spells(o.Digest, 80, ":"):
 		return errors.New("it names no tool")
@@ -93,11 +94,13 @@ func openOrder(sealed []byte) (*order, error) {
 	return o, check(o.Key, forOrder, sealed)
 }
 
-func (o *order) subject() string { return subjects + token(o.Tool, o.Digest) + "." + o.ID }
+func (o *order) subject() string { return subjects + o.token() + "." + o.ID }
 
-// token stands for a definition of a tool in subjects.
-func token(tool, digest string) string {
-	sum := sha256.Sum256([]byte(tool + "\x00" + digest))
+func (o *order) token() string { return token(o.Tool, o.Digest, o.At) }
+
+// token stands in subjects for a definition of a tool, of the host at or any.
+func token(tool, digest, at string) string {
+	sum := sha256.Sum256([]byte(tool + "\x00" + digest + "\x00" + at))
 	return hex.EncodeToString(sum[:])[:32]
 }
 

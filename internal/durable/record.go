@@ -5,6 +5,9 @@ import (
 	"errors"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -25,6 +28,8 @@ type status struct {
 	Size    int           `json:"size,omitempty"`   // of the result, in bytes
 	Sum     string        `json:"sum,omitempty"`    // its SHA-256
 	Chunks  int           `json:"chunks,omitempty"` // 0: it is in the record
+
+	Phases *policy.Phases `json:"phases,omitempty"`
 }
 
 // fail says that the call has ended with an error.
@@ -112,6 +117,35 @@ func (r *record) with(k Key, s status, result []byte) (*record, error) {
 	return &record{sealed: r.sealed, status: sealed, result: result, order: r.order, s: &s}, err
 }
 
+// dueOf returns when the call of a record has to be looked at, if nothing is heard of it meanwhile, by the server's
+// clock; zero: it has ended. Nothing is checked.
+func dueOf(e jetstream.KeyValueEntry) time.Time {
+	var o order
+	var s status
+	parts, err := unpack(e.Value(), 3)
+	if err != nil {
+		return time.Time{}
+	}
+	for i, v := range []any{&o, &s} {
+		if body, err := bodyOf(parts[i]); err == nil {
+			_ = json.Unmarshal(body, v) // what cannot be read is not looked at
+		}
+	}
+	queued := e.Created()
+	switch {
+	case s.State.Ended() || o.TTL <= 0:
+		return time.Time{}
+	case s.State == StateRunning:
+		return queued.Add(2 * lapseOf(&s))
+	case !s.Queued.IsZero():
+		queued = s.Queued
+	}
+	return queued.Add(o.ttl())
+}
+
+// lapseOf returns without how long a sign of life a worker may be dead.
+func lapseOf(s *status) time.Duration { return min(max(s.Lapse, minLapse), time.Hour) }
+
 func cut(s string) string { return s[:min(len(s), 4<<10)] }
 
 // mayBe reports whether the writer of a record's status may say it.
@@ -126,11 +160,11 @@ func (r *record) mayBe(own string, peers func() map[string]Peer) bool {
 // call is what a caller sees of a record.
 func (r *record) call() Call {
 	c := Call{
-		ID: r.ID, Tool: r.Tool, Digest: r.Digest, Caller: r.Caller, IdempotencyKey: r.Named, Mode: r.Mode, State: r.state(),
+		ID: r.ID, Tool: r.Tool, Digest: r.Digest, Caller: r.Caller, IdempotencyKey: r.Named, Mode: r.Mode, State: r.state(), Own: r.At != "",
 		TTL: tool.Duration(r.ttl()), Submitted: r.Submitted,
 	}
 	if s := r.s; s != nil {
-		c.Attempts, c.Started, c.Ended, c.Error = s.Attempt, s.Started, s.Ended, s.Error
+		c.Attempts, c.Started, c.Ended, c.Error, c.Phases = s.Attempt, s.Started, s.Ended, s.Error, s.Phases
 		if s.Attempt > 0 {
 			c.Worker = s.Host
 		}

@@ -34,6 +34,7 @@ func (c *Calls) Submit(ctx context.Context, r Request) (id string, err error) {
 	if err != nil {
 		return "", err
 	}
+	c.keep()
 	body, err := json.Marshal(o)
 	if err != nil {
 		return "", err
@@ -71,9 +72,26 @@ func (c *Calls) Submit(ctx context.Context, r Request) (id string, err error) {
 	return o.ID, nil
 }
 
+// IDOf returns the ID that a request has in the queue, which has to have one, or an idempotency key.
+//
+// # Errors
+//
+// Those of [Calls.Submit] for the request.
+func (c *Calls) IDOf(ctx context.Context, r Request) (string, error) {
+	o, _, err := c.order(ctx, &r)
+	if err != nil {
+		return "", err
+	}
+	return o.ID, nil
+}
+
 // order makes the order of a request, and its arguments as they are sent.
 func (c *Calls) order(ctx context.Context, r *Request) (*order, []byte, error) {
-	t, err := c.cfg.Find(r.Tool)
+	find, at := c.cfg.Find, ""
+	if r.Own {
+		find, at = c.cfg.own, c.cfg.Name
+	}
+	t, err := find(r.Tool)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -116,7 +134,7 @@ func (c *Calls) order(ctx context.Context, r *Request) (*order, []byte, error) {
 	}
 	trace := tool.TraceFrom(ctx)
 	o := &order{
-		ID: cmp.Or(r.ID, newID()), Key: c.cfg.Key.Public(), Host: c.cfg.Name, Caller: r.Caller, Tool: t.Tool, Digest: t.Digest,
+		ID: cmp.Or(r.ID, newID()), Key: c.cfg.Key.Public(), Host: c.cfg.Name, Caller: r.Caller, Tool: t.Tool, Digest: t.Digest, At: at,
 		Arguments: sumOf(arguments.Bytes()), Mode: mode, Named: r.IdempotencyKey, TTL: ttl.Milliseconds(),
 		Submitted: c.cfg.Now().UTC(),
 	}
@@ -166,7 +184,7 @@ func (c *Calls) enqueue(ctx context.Context, e *envelope) error {
 	if err != nil {
 		return err
 	}
-	return c.cfg.Conn.Publish(nudges+token(e.Tool, e.Digest), nil)
+	return c.cfg.Conn.Publish(nudges+e.token(), nil)
 }
 
 // refused explains why a call is not in the queue.
@@ -219,13 +237,16 @@ func (c *Calls) Cancel(ctx context.Context, id string) error {
 	}
 }
 
-// end replaces a revision of an own call's record by an end that this host has found.
+// end replaces a revision of an own call's record by an end that this host has found, or, without an error, has
+// another worker take it.
 func (c *Calls) end(ctx context.Context, r *record, revision uint64, state State, e *tool.Error, unknown bool) error {
-	s := status{State: state, Error: e, Unknown: unknown, Ended: c.cfg.Now().UTC(), Host: c.cfg.Name}
+	s := status{State: state, Error: e, Unknown: unknown, Host: c.cfg.Name}
 	if r.s != nil {
-		s.Attempt, s.Started, s.Host = r.s.Attempt, r.s.Started, r.s.Host
+		s.Attempt, s.Started, s.Queued, s.Host = r.s.Attempt, r.s.Started, r.s.Queued, r.s.Host
 	}
-	e.Tool = r.Tool
+	if e != nil {
+		e.Tool, s.Ended = r.Tool, c.cfg.Now().UTC()
+	}
 	next, err := r.with(c.cfg.Key, s, nil)
 	if err != nil {
 		return err

@@ -31,7 +31,13 @@ type process struct {
 // startProcess starts a worker with the n-th key, and returns when it takes calls.
 func (s *site) startProcess(n int, file string, slow bool) *process {
 	s.t.Helper()
-	spec, err := json.Marshal(processSpec{s.server.URL(), s.seeds[n], s.public[0], file, slow})
+	return s.startAs(processSpec{URL: s.URL(), Seed: s.seeds[n], Peer: s.public[0], Ledger: file, Slow: slow})
+}
+
+// startAs starts a process, and returns when it is ready.
+func (s *site) startAs(is processSpec) *process {
+	s.t.Helper()
+	spec, err := json.Marshal(is)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package durable
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -31,7 +32,9 @@ type worker struct {
 	ran     atomic.Uint64
 	refused atomic.Uint64
 
-	consumers map[string]jetstream.Consumer // by token; of the goroutine that serves
+	// By token; of the goroutine that serves.
+	consumers map[string]jetstream.Consumer
+	looked    map[string]uint64 // the newest message when the queue had none for it
 
 	mu      sync.Mutex
 	offers  map[string]string // the tools that are shared, by token
@@ -45,7 +48,7 @@ type worker struct {
 
 func (c *Calls) work(life context.Context) (*worker, error) {
 	w := &worker{
-		Calls: c, life: life, wake: make(chan struct{}, 1), consumers: map[string]jetstream.Consumer{},
+		Calls: c, life: life, wake: make(chan struct{}, 1), consumers: map[string]jetstream.Consumer{}, looked: map[string]uint64{},
 		running: map[string]*job{}, free: c.cfg.Slots,
 	}
 	w.base, w.hurry = context.WithCancelCause(context.Background())
@@ -112,6 +115,12 @@ func (w *worker) inProgress() int {
 	return w.cfg.Slots - w.free
 }
 
+// What the server tells of the queue takes about so many bytes, and so many more for each call.
+const (
+	infoBytes    = 1000
+	subjectBytes = 85
+)
+
 // idleTicks is how many times rarer the host looks at an empty queue.
 const idleTicks = 6
 
@@ -139,7 +148,7 @@ func (w *worker) serve(ctx context.Context) {
 }
 
 // poll finds out which tools are shared, and which of them have calls in the queue: those that no
-// nudge told of, such as what a dead worker has left.
+// nudge told of, such as what a dead worker has left. It costs what this host shares, and not what the queue has.
 func (w *worker) poll(ctx context.Context) {
 	offers := w.offered()
 	w.mu.Lock()
@@ -151,41 +160,85 @@ func (w *worker) poll(ctx context.Context) {
 			delete(w.consumers, tok)
 		}
 	}
-	info, err := w.store.queue.Info(ctx, jetstream.WithSubjectFilter(subjects+">"))
-	if err != nil {
-		if !w.missing && ctx.Err() == nil {
-			w.cfg.Log.Warn("the queue of durable calls is not to be seen", "error", err)
+	info, err := w.store.queue.Info(ctx)
+	var found []string
+	if err == nil {
+		w.store.sync(info)
+		if len(offers) > 0 && !busy && !w.paused.Load() && info.State.Msgs > 0 {
+			found, err = w.find(ctx, info, offers)
 		}
-		w.missing = true
-		return
 	}
-	w.missing = false
-	w.store.sync(info)
-	if len(offers) == 0 || busy || w.paused.Load() {
-		return
+	if err != nil && !w.missing && ctx.Err() == nil {
+		w.cfg.Log.Warn("the queue of durable calls is not to be seen", "error", err)
 	}
+	w.missing = err != nil
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for subject := range info.State.Subjects {
-		if tok, _ := idOfSubject(subject); offers[tok] != "" {
-			w.add(tok)
-		}
+	for _, tok := range found {
+		w.add(tok)
 	}
 }
 
-// offered returns the names of the tools that a peer may have called, by token.
-func (w *worker) offered() map[string]string {
-	peers, out := w.cfg.Peers(), map[string]string{}
-	if len(peers) == 0 {
-		return out
+// find returns the tokens of own tools that may have calls in the queue. Those that have a consumer are asked
+// through it; of the others, each is looked for, or all subjects if they are fewer bytes.
+func (w *worker) find(ctx context.Context, info *jetstream.StreamInfo, offers map[string]string) (found []string, err error) {
+	var others []string
+	looked := w.looked
+	w.looked = map[string]uint64{}
+	for tok := range offers {
+		switch {
+		case w.consumers[tok] != nil:
+			found = append(found, tok)
+		case looked[tok] != info.State.LastSeq:
+			others = append(others, tok)
+		default: // there was nothing for it, and nothing came
+			w.looked[tok] = info.State.LastSeq
+		}
 	}
+	filters := []string{subjects + ">"}
+	if ofEach := uint64(len(others)); ofEach*infoBytes < info.State.NumSubjects*subjectBytes {
+		filters = nil
+		for _, tok := range others {
+			filters = append(filters, subjects+tok+".*")
+		}
+	}
+	for _, filter := range filters {
+		all, err := w.store.queue.Info(ctx, jetstream.WithSubjectFilter(filter))
+		if err != nil {
+			return nil, err
+		}
+		for subject := range all.State.Subjects {
+			if tok, _ := idOfSubject(subject); offers[tok] != "" {
+				found = append(found, tok)
+			}
+		}
+	}
+	for _, tok := range others {
+		if !slices.Contains(found, tok) {
+			w.looked[tok] = info.State.LastSeq
+		}
+	}
+	return found, nil
+}
+
+// offered returns the names of the tools that a peer, or the host itself, may have called, by token.
+func (w *worker) offered() map[string]string {
+	out := map[string]string{}
 	var patterns []string
-	for _, p := range peers {
+	for _, p := range w.cfg.Peers() {
 		patterns = append(patterns, p.Share...)
 	}
 	for _, t := range w.cfg.Host.Tools(host.Filter{Without: mounted}) {
-		if !t.Own && matches(patterns, t.Name) {
-			out[token(t.Name, w.cfg.Digest(t.Definition))] = t.Name
+		shared, own := !t.Own && matches(patterns, t.Name), w.cfg.Own(t.Name)
+		if !shared && !own {
+			continue
+		}
+		digest := w.cfg.Digest(t.Definition)
+		if shared {
+			out[token(t.Name, digest, "")] = t.Name
+		}
+		if own {
+			out[token(t.Name, digest, w.cfg.Name)] = t.Name
 		}
 	}
 	return out

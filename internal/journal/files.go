@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/internal/safefile"
@@ -38,8 +37,7 @@ func kind(name string) (current string, ok bool) {
 	return current, strings.HasSuffix(current, ".log") || strings.HasSuffix(current, ".events")
 }
 
-// prepare makes the directory, and removes what nothing was written to for long and, of the rest, the oldest if
-// all together are too large.
+// prepare makes the directory, and removes the oldest files if all together are too large, or too many.
 func (s *Store) prepare() error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err
@@ -49,34 +47,29 @@ func (s *Store) prepare() error {
 		err = fmt.Errorf("%s is not a directory that only this user can change: remove it, or make it one", s.dir)
 	}
 	if err == nil {
-		err = sweep(s.dir, time.Now(), maxAll)
-	}
-	if err == nil {
-		s.swept = time.Now()
+		err = sweep(s.dir, maxAll, maxFiles)
 	}
 	return err
 }
 
-func sweep(dir string, now time.Time, most int64) error {
+func sweep(dir string, most int64, files int) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err
 	}
-	var files []fs.FileInfo
+	var all []fs.FileInfo
 	for _, e := range entries {
 		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
 			if _, ok := kind(e.Name()); ok {
-				files = append(files, info)
+				all = append(all, info)
 			}
 		}
 	}
-	slices.SortFunc(files, func(a, b fs.FileInfo) int {
+	slices.SortFunc(all, func(a, b fs.FileInfo) int {
 		return cmp.Or(b.ModTime().Compare(a.ModTime()), strings.Compare(a.Name(), b.Name()))
 	})
-	size := int64(0)
-	for _, f := range files { // the newest first
-		size += f.Size()
-		if size > most || now.Sub(f.ModTime()) > keepFor {
+	for i, f := range all { // the newest first
+		if most -= f.Size(); most < 0 || i >= files {
 			if e := os.Remove(filepath.Join(dir, f.Name())); !errors.Is(e, fs.ErrNotExist) { // another process does the same
 				err = errors.Join(err, e)
 			}

@@ -15,24 +15,23 @@ import (
 	"github.com/toolhost/toolhost/internal/safefile"
 )
 
-// Bounds of the files: of one (each has one before it), of all together, and how long they stay when nothing
-// is written to them.
+// Bounds of the files: of one (each has one before it), and of all together, of which the oldest go. None goes for its
+// age, as a clock may jump.
 const (
 	maxLines  = 4 << 20
 	maxEvents = 256 << 10
 	maxAll    = 128 << 20
-	keepFor   = 30 * 24 * time.Hour
+	maxFiles  = 4000
 	// Of the events of one plugin that wait in memory when they cannot be written.
 	maxWaiting = 8 << 10
 )
 
-// How often entries are written at most, how long a file is waited for that another process writes, how long
-// the writer waits after it could not, and how often it looks for files that are too old.
+// How often entries are written at most, how long a file is waited for that another process writes, and how long
+// the writer waits after it could not.
 const (
 	writePause = 50 * time.Millisecond
 	lockWait   = 200 * time.Millisecond
 	faultPause = time.Second
-	sweepPause = 24 * time.Hour
 )
 
 // Store has the journals of the plugins of a process, and writes their entries to files of a directory, in the
@@ -53,7 +52,7 @@ type Store struct {
 	faulty   bool // the newest attempt to write failed, which was said
 
 	// The writer's own.
-	swept   time.Time         // when it looked last for files that are too old
+	ready   bool              // the directory is there, and has room
 	waiting map[string][]byte // events that could not be written, by the plugin
 }
 
@@ -145,8 +144,9 @@ func (s *Store) run() {
 
 // write writes what was not written yet.
 func (s *Store) write() (fault error) {
-	if time.Since(s.swept) > sweepPause {
+	if !s.ready {
 		fault = s.prepare()
+		s.ready = fault == nil
 	}
 	if fault == nil {
 		s.mu.Lock()
@@ -157,6 +157,7 @@ func (s *Store) write() (fault error) {
 		}
 		fault = errors.Join(fault, s.writeEvents())
 	}
+	s.ready = s.ready && fault == nil
 	s.mu.Lock()
 	said := s.faulty
 	s.faulty = fault != nil
@@ -229,7 +230,7 @@ func (s *Store) append(plugin, ending string, lines []byte, most int64) error {
 	}
 	rotated, err := appendTo(filepath.Join(s.dir, fileName(plugin)+ending), lines, most)
 	if rotated {
-		s.swept = time.Time{} // all together may be too large now
+		s.ready = false // all together may be too large now
 	}
 	return err
 }

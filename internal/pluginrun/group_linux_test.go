@@ -12,6 +12,7 @@ import (
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/cgroup"
 	"github.com/toolhost/toolhost/internal/pluginrun"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // A plugin whose control group cannot be made, or not joined, although there can be one, does not start.
@@ -84,4 +85,26 @@ func tree(t *testing.T) *cgroup.Tree {
 		t.Skip(err)
 	}
 	return out
+}
+
+// Without limits of its own a plugin has 4,096 processes and half of the machine's memory.
+func TestLimitsByDefault(t *testing.T) {
+	t.Parallel()
+	where := tree(t)
+	var got cgroup.Limits
+	p := open(t, boxed, func(c *pluginrun.Config) {
+		pluginrun.WithGroups(c, func(purpose string, l cgroup.Limits) (*cgroup.Group, error) {
+			got = l
+			return where.Create(purpose, l)
+		})
+	})
+	if _, err := p.List(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var machine unix.Sysinfo_t
+	require.NoError(t, unix.Sysinfo(&machine))
+	half := int64(machine.Totalram) * int64(machine.Unit) / 2
+	if got.PIDs != 4096 || got.Memory != 0 && (got.Memory > half || got.Memory < half-1<<20) {
+		t.Errorf("its control group has %+v, where half of the memory is %d", got, half)
+	}
 }

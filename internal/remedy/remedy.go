@@ -35,6 +35,8 @@ const (
 	PluginDir    Remedy = "name another, which can be read"
 	Approver     Remedy = "give the session an approver: WithApprover"
 	Grant        Remedy = "WithGrants or Session.Grant gives it"
+	GrantCaller  Remedy = "Config.Accept gives callers such as NAME what they hold"
+	AskCaller    Remedy = "Config.Accept gives callers such as NAME an approver"
 	Namespaces   Remedy = "the system does not let this user have one"
 	FleetKey     Remedy = "Key.Public returns it"
 	Hosts        Remedy = "see Fleet.Hosts"

@@ -42,21 +42,33 @@ func (a *Audit) End() Middleware {
 			}
 			took := time.Since(t.Begin)
 			t.Finish(took, call, res)
-			r.Time, r.Duration, r.Phases = t.Begin.Add(took), tool.Duration(took), t.Phases()
-			switch {
-			case err != nil:
-				r.Code, r.Message = tool.CodeOf(err), err.Error()
-			case res.IsError:
-				r.Code, r.Message = tool.CodeToolFailed, res.Text()
+			sensitive := t.Definition != nil && len(t.Definition.Sensitive) > 0
+			if t.later != nil {
+				begin := t.Begin
+				t.later(func(res tool.Result, err error) { a.ended(r, begin, time.Since(begin), sensitive, res, err) })
+				return res, err
 			}
-			if t.Definition != nil && len(t.Definition.Sensitive) > 0 {
-				r.Message = "" // it may quote secrets
-			}
-			if err := a.write(r); err != nil {
-				a.OnError(fmt.Errorf("call %s of tool %s has no end line: %w", call.ID, call.Name, err))
-			}
+			r.Phases = t.Phases()
+			a.ended(r, t.Begin, took, sensitive, res, err)
 			return res, err
 		}
+	}
+}
+
+// ended writes the end line of a call.
+func (a *Audit) ended(r audit.Record, begin time.Time, took time.Duration, sensitive bool, res tool.Result, err error) {
+	r.Time, r.Duration = begin.Add(took), tool.Duration(took)
+	switch {
+	case err != nil:
+		r.Code, r.Message = tool.CodeOf(err), err.Error()
+	case res.IsError:
+		r.Code, r.Message = tool.CodeToolFailed, res.Text()
+	}
+	if sensitive {
+		r.Message = "" // it may quote secrets
+	}
+	if err := a.write(r); err != nil {
+		a.OnError(fmt.Errorf("call %s of tool %s has no end line: %w", r.Call, r.Tool, err))
 	}
 }
 
@@ -97,6 +109,33 @@ func (a *Audit) Begin(def *tool.Definition) Middleware {
 	}
 }
 
+// Submit puts on record that the call is about to be in the queue of durable calls, by an ID there, so that its end can
+// be recorded if this process is killed. Of a nil Trace, nothing is on record.
+func (t *Trace) Submit(call tool.Call, id string) {
+	if t == nil {
+		return
+	}
+	if t.job = id; t.audit == nil {
+		return
+	}
+	r := record(audit.Begin, t, call)
+	if t.audit.wantsArguments() {
+		describe(&r, t, call, nil)
+	}
+	r.Time = t.now()
+	if err := t.audit.write(r); err != nil {
+		t.audit.OnError(fmt.Errorf("durable call %s of tool %s has no begin line: %w", id, r.Tool, err))
+	}
+}
+
+// Later has the end of the call recorded by what f is given, and not when the provider returns: the call goes on
+// elsewhere. Of a nil Trace, nothing is.
+func (t *Trace) Later(f func(end func(tool.Result, error))) {
+	if t != nil {
+		t.later = f
+	}
+}
+
 // wantsArguments reports whether the sink accepts Arguments and Input.
 func (a *Audit) wantsArguments() bool {
 	selective, ok := a.Sink.(audit.Selective)
@@ -125,7 +164,7 @@ func record(event string, t *Trace, call tool.Call) audit.Record {
 func (t *Trace) record(event, id, name string) audit.Record {
 	caller := t.caller()
 	r := audit.Record{
-		Event: event, Call: id, Parent: t.parent(), Trace: t.TraceID(), Tool: name,
+		Event: event, Call: id, Object: t.job, Parent: t.parent(), Trace: t.TraceID(), Tool: name,
 		Caller: caller.Name, Account: caller.Account, Via: caller.Via, Client: caller.Client, Session: caller.Session,
 		Plugin: t.Plugin, Definition: t.Digest,
 	}

@@ -17,6 +17,7 @@ type phases struct {
 	now      atomic.Uint32 // what the call is at: an index of phaseNames
 	finished bool          // nothing is added any more
 	started  tool.Duration // Started, when the provider was asked
+	queued   tool.Duration // and Queued
 
 	// Since the call's begin; 0: not yet.
 	attempt  time.Duration // when the time of the attempt began
@@ -76,7 +77,7 @@ func (t *Trace) again(first time.Time) {
 // Asks notes that the provider is asked now.
 func (t *Trace) Asks() {
 	p := &t.phases
-	p.asks, p.started = p.attempt, p.Started // a moment ago, unless the call has waited since
+	p.asks, p.started, p.queued = p.attempt, p.Started, p.Queued // a moment ago, unless the call has waited since
 	if p.asks == 0 || p.Queued > 0 {
 		p.asks = time.Since(t.Begin)
 	}
@@ -91,10 +92,18 @@ func (t *Trace) Answered(ctx context.Context) {
 	p := &t.phases
 	asked := askingFrom(ctx).waited()
 	p.answered = time.Since(t.Begin)
-	whole := tool.Duration(p.answered-p.asks-asked) - (p.Started - p.started)
+	whole := tool.Duration(p.answered-p.asks-asked) - (p.Started - p.started) - (p.Queued - p.queued)
 	p.Sent = min(max(tool.Duration(p.sent.Load())-tool.Duration(p.asks), 0), whole)
 	p.Ran = whole - p.Sent
 	p.Asked += tool.Duration(asked)
+}
+
+// Queues notes that a call waits in its provider for its turn, behind so many, and returns what ends that.
+func (t *Trace) Queues(ahead, own int) (ended func()) {
+	if t.phases.Queued == 0 {
+		t.phases.Ahead, t.phases.Own = ahead, own
+	}
+	return t.waits(atQueued, &t.phases.Queued)
 }
 
 // Elsewhere notes that another host ran the call, and what that says of its phases there; nil: nothing.

@@ -60,6 +60,10 @@ type Trace struct {
 	Call string
 	// audit is where the call is on record; nil: it is not.
 	audit *Audit
+	// job is the ID of the call in the queue of durable calls; empty: it is in none.
+	job string
+	// later is called in place of recording the end; nil: that is recorded when the provider returns.
+	later func(end func(tool.Result, error))
 	// phases is where its time goes.
 	phases phases
 	// outer is the call in which this one was made; nil: it was made in none.

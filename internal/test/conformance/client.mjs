@@ -67,11 +67,10 @@ await client.connect(transport);
 
 const running = new Map();
 
-async function call(id, { name, arguments: values }) {
+async function call(id, params) {
 	const abort = new AbortController();
 	running.set(id, abort);
 	const options = { signal: abort.signal, onprogress: (params) => write({ event: 'progress', call: id, params }) };
-	const params = { name, arguments: values };
 	try {
 		return await (modern ? client.callTool(params, options) : client.callTool(params, undefined, options));
 	} finally {

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	case os.Getenv(scenarioVariable) != "" && len(os.Args) == 2:
 		exit(beClient(os.Getenv(scenarioVariable), os.Args[1]))
 	default:
-		plugintest.Main(m, map[plugintest.Mode]func(){fixtures: mcptest.Plugin})
+		plugintest.Main(m, map[plugintest.Mode]func(){fixtures: mcptest.Plugin, traced: beTraced})
 	}
 }
 

@@ -52,7 +52,9 @@ func serveHostile() {
 	)
 }
 
-func TestMain(m *testing.M) { plugintest.Main(m, map[plugintest.Mode]func(){hostile: serveHostile}) }
+func TestMain(m *testing.M) {
+	plugintest.Main(m, map[plugintest.Mode]func(){hostile: serveHostile, orders: serveOrders})
+}
 
 // world is a daemon, and a browser that shows its page.
 type world struct {
@@ -64,7 +66,7 @@ type world struct {
 	axe  string
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T, plugin plugintest.Mode) *world {
 	modules := os.Getenv("TOOLHOST_NODE_MODULES")
 	if modules == "" || browser.Program() == "" {
 		t.Skip("needs axe-core and Chromium: run make console")
@@ -74,10 +76,11 @@ func newWorld(t *testing.T) *world {
 	w := &world{t: t, ctx: ctx, dir: require.Must(os.MkdirTemp("", "th-"))(t)}
 	t.Cleanup(func() { _ = os.RemoveAll(w.dir) })
 	w.axe = string(require.Must(os.ReadFile(filepath.Join(modules, "axe-core", "axe.min.js")))(t))
-	plugins, root, config := plugintest.Dir(t, hostile), t.TempDir(), filepath.Join(w.dir, "toolhost.yaml")
+	plugins, root, config := plugintest.Dir(t, plugin), filepath.Join(w.dir, "shop"), filepath.Join(w.dir, "toolhost.yaml")
 	built := binaries.Build(t, "cmd/toolhost", "plugins/fs")
 	binaries.Install(t, filepath.Join(built, "fs"), filepath.Join(plugins, "fs"))
-	require.NoError(t, os.WriteFile(config, []byte("approvals: {ask: [queue]}\n"), 0o600))
+	require.NoError(t, os.Mkdir(root, 0o700))
+	require.NoError(t, os.WriteFile(config, []byte("approvals: {ask: [queue]}\ncallers: {nightly: {}, reviewer: {}, support: {}}\n"), 0o600))
 	w.args = []string{filepath.Join(built, "toolhost"), "--root", root, "--plugin-dir", plugins, "--config", config}
 	w.b = require.Must(browser.Start(ctx))(t)
 	t.Cleanup(w.b.Close)
@@ -107,9 +110,9 @@ func (w *world) run(args ...string) string {
 }
 
 // serve starts a daemon, until stop.
-func (w *world) serve() (stop func()) {
+func (w *world) serve(args ...string) (stop func()) {
 	w.t.Helper()
-	cmd := w.command("serve")
+	cmd := w.command(append([]string{"serve"}, args...)...)
 	said := require.Must(cmd.StderrPipe())(w.t)
 	require.NoError(w.t, cmd.Start())
 	lines := bufio.NewScanner(said)
@@ -201,7 +204,7 @@ func (w *world) checks(p *browser.Page, view string) {
 // Each view shows what it should to each reader, and what strangers wrote is text in all of them.
 func TestPage(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newWorld(t, hostile)
 	stop := w.serve()
 	w.run("call", "hostile.safe", "--arg", "text="+markup+bidi)
 	p := w.open()
@@ -218,7 +221,7 @@ func TestPage(t *testing.T) {
 	w.shows(p, "hostile", "ready")
 	w.checks(p, "plugins")
 	w.press(p, `a[href="#plugin/hostile"]`, "Enter")
-	w.shows(p, "Enforced by", `<script>pwned=1</script>`, "hostile.danger")
+	w.shows(p, "Enforced by", `<script>pwned=1</script>`, "hostile.danger", "it is the first time")
 	w.checks(p, "plugin")
 	w.press(p, `a[href="#tools"]`, "Enter")
 	w.shows(p, "hostile.safe", "dangerous")
@@ -261,6 +264,8 @@ func TestPage(t *testing.T) {
 		t.Errorf("it was denied: %s", got)
 	}
 	ended = ask("three")
+	w.b = require.Must(browser.Start(w.ctx))(w.t)
+	t.Cleanup(w.b.Close)
 	other := w.open()
 	for _, one := range []*browser.Page{p, other} {
 		require.NoError(t, one.Eval(w.ctx, `location.hash = "#inbox"`, nil))
@@ -282,10 +287,13 @@ func TestPage(t *testing.T) {
 	w.press(p, ".actions .danger", "Enter")
 	w.press(p, "dialog .danger", "Enter")
 	w.until(p, `document.querySelector("main dl").innerText.includes("disabled")`)
+	w.until(p, `document.querySelector(".actions").hidden`)
+	w.run("plugins", "enable", "hostile")
+	w.until(p, `!document.querySelector(".actions").hidden`) // another has enabled it
 	w.press(p, ".actions button", "Enter")
 	w.shows(p, "Restart hostile?")
 	w.press(p, "dialog .danger", "Enter")
-	w.until(p, `document.querySelector(".failure")?.textContent.includes("hostile")`)
+	w.until(p, `document.querySelector("#said").textContent === "hostile was restarted."`)
 
 	w.press(p, `a[href="#now"]`, "Enter")
 	w.shows(p, "calls a second", "cli")
@@ -294,5 +302,6 @@ func TestPage(t *testing.T) {
 	w.shows(other, "You have left.")
 	w.checks(other, "left")
 	stop()
-	w.shows(p, "no answer, trying again")
+	w.shows(p, "no answer, trying again", "If it was started again, the command toolhost console opens another page.")
+	w.checks(p, "lost")
 }

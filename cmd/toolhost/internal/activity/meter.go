@@ -165,3 +165,26 @@ func sumOf(all map[string]*sum, name string, now time.Duration) *sum {
 	s.last = now
 	return s
 }
+
+// Load is how many calls of a caller run, and wait for an answer, a start or their turn.
+type Load struct{ Running, Waiting int }
+
+// Loads returns the load of each caller that has calls.
+func (m *Meter) Loads() map[string]Load {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := map[string]Load{}
+	for _, c := range m.running {
+		l := out[c.caller]
+		switch c.at.Phase() {
+		case "ran":
+			l.Running++
+		case "": // it has just ended
+			continue
+		default:
+			l.Waiting++
+		}
+		out[c.caller] = l
+	}
+	return out
+}

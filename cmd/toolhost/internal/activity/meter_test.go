@@ -76,6 +76,11 @@ func TestWatches(t *testing.T) {
 	equal("all", all.GetCallers()[0].GetEnded(), 4)
 	equal("all failed", all.GetCallers()[0].GetFailed(), 1)
 	equal("all running", int64(all.GetCallers()[0].GetRunning()), 1)
+	m.Begin(event("waits", "a", 0, is("queued")))
+	m.Begin(event("over", "a", 0, is("")))
+	if got := m.Loads(); len(got) != 1 || got["a"] != (Load{1, 1}) {
+		t.Errorf("the loads are %v", got)
+	}
 	equal("all told", int64(len(all.GetEnded())), 4)
 	if first, second := all.GetEnded()[0], all.GetEnded()[1]; first.GetCode() == "" || second.GetTookNs() != int64(time.Second) {
 		t.Errorf("the worst are %v and %v", first, second)
@@ -107,6 +112,9 @@ func TestBounds(t *testing.T) {
 	}
 	if len(m.callers) > maxNames+1 || len(m.plugins) > maxNames+1 || len(m.running) > maxKept || m.missed == 0 {
 		t.Errorf("%d callers, %d plugins, %d calls, %d missed", len(m.callers), len(m.plugins), len(m.running), m.missed)
+	}
+	if loads := m.Loads(); len(loads) > maxKept {
+		t.Errorf("%d callers have calls", len(loads))
 	}
 	a := w.Next()
 	if len(a.GetRunning()) != maxRunning || a.GetRunningTotal() != maxKept || len(a.GetEnded()) != maxEnded ||

@@ -113,7 +113,7 @@ func (x *Index) Close() {
 	}
 }
 
-// cover opens, extends or makes the segments of a file of the log, and returns up to where they go.
+// cover opens or makes the segments of a file of the log, and returns up to where they go.
 func (x *Index) cover(
 	ctx context.Context, i int, p audit.Part, newest bool, name string, current map[string]bool, progress func(int64),
 ) (at int64, lines int, err error) {
@@ -123,32 +123,37 @@ func (x *Index) cover(
 	}
 	sum := sha256.Sum256(first)
 	for n := 0; x.dir != nil && at < p.Size; n++ {
-		file := fmt.Sprintf("%s-%s-%d", name, hex.EncodeToString(sum[:8]), n)
+		file, end := fmt.Sprintf("%s-%s-%d", name, hex.EncodeToString(sum[:8]), n), int64(n+1)*x.opts.chunk
 		current[file] = true
-		end := int64(n+1) * x.opts.chunk
-		s := &segment{name: file, part: i}
-		err := x.read(file, s, p)
+		s, err := x.read(file, i, p)
 		if err == nil && (s.From != at || int(s.Before) != lines) {
-			err = errDamaged
+			_ = s.file.Close()
+			s, err = nil, errDamaged
 		}
-		known := err == nil
+		seen := at
 		switch {
-		case err == nil, errors.Is(err, fs.ErrNotExist):
+		case err == nil:
+			seen = s.Seen
+		case errors.Is(err, fs.ErrNotExist):
 		case errors.Is(err, errOther), errors.Is(err, errDamaged):
 			x.opts.Warn(fmt.Sprintf("the index of %s is made again: %v", p.Path, err))
 		default:
 			x.forgets(err)
 			continue
 		}
-		if !known {
-			s = &segment{name: file, part: i, header: header{From: at, To: at, Before: uint32(lines)}, sums: map[slot]*Sum{}}
-		}
-		if left := min(p.Size, end) - s.To; left > 0 && (!newest || left >= x.opts.Tail) {
-			if s, err = x.extend(ctx, file, s, p, end, known, progress); err != nil {
+		if left := min(p.Size, end) - seen; left > 0 && (!newest || left >= x.opts.Tail) {
+			made := &segment{name: file, part: i, header: header{From: at, To: at, Seen: min(p.Size, end), Before: uint32(lines)}, sums: map[slot]*Sum{}}
+			if err := made.fill(ctx, x.r, p.Size, end, progress); err != nil {
 				return 0, 0, err
 			}
+			if made = x.keep(made, p); made != nil {
+				if s != nil {
+					_ = s.file.Close()
+				}
+				s = made
+			}
 		}
-		if s.file == nil {
+		if s == nil {
 			break
 		}
 		x.segments = append(x.segments, s)
@@ -159,58 +164,44 @@ func (x *Index) cover(
 	return at, lines, nil
 }
 
-// read opens a segment.
-func (x *Index) read(name string, s *segment, p audit.Part) error {
+// read opens a segment; nil: that fails.
+func (x *Index) read(name string, part int, p audit.Part) (*segment, error) {
 	f, err := x.dir.Root().OpenFile(name, os.O_RDONLY|safefile.NoFollow, 0)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	info, err := f.Stat()
 	if err == nil {
 		err = safefile.Regular(info)
 	}
+	s := &segment{name: name, part: part, file: f}
 	if err == nil {
-		err = s.decode(f, info.Size(), p)
+		err = s.decode(info.Size(), p)
 	}
 	if err != nil {
-		s.file = nil
 		_ = f.Close()
-	}
-	return err
-}
-
-// extend brings a segment up to date, and puts it in its place. If that fails, it returns what was there before.
-func (x *Index) extend(
-	ctx context.Context, name string, s *segment, p audit.Part, end int64, known bool, progress func(int64),
-) (*segment, error) {
-	longer := *s
-	if known && longer.load() != nil { // again from the beginning
-		x.opts.Warn(fmt.Sprintf("the index of %s is made again: %v", p.Path, errDamaged))
-		longer = segment{name: name, part: s.part, header: header{From: s.From, To: s.From, Before: s.Before}, sums: map[slot]*Sum{}}
-	}
-	from := longer.To
-	if err := longer.extend(ctx, x.r, p.Size, end, func(done int64) { progress(from + done) }); err != nil {
 		return nil, err
 	}
-	if longer.To == s.To || longer.Lines == 0 {
-		return s, nil
+	return s, nil
+}
+
+// keep writes a segment, and opens it; nil: it has no line, or cannot be kept.
+func (x *Index) keep(s *segment, p audit.Part) *segment {
+	if s.Lines == 0 {
+		return nil
 	}
-	text, err := longer.encode(p)
+	text, err := s.encode(p)
 	if err == nil {
-		err = x.write(name, text)
+		err = x.write(s.name, text)
 	}
-	made := &segment{name: name, part: s.part}
+	kept := (*segment)(nil)
 	if err == nil {
-		err = x.read(name, made, p)
+		kept, err = x.read(s.name, s.part, p)
 	}
 	if err != nil {
 		x.forgets(err)
-		return s, nil
 	}
-	if s.file != nil {
-		_ = s.file.Close()
-	}
-	return made, nil
+	return kept
 }
 
 // write puts a file in place of the one that may be there, in one step.
@@ -230,7 +221,7 @@ func (x *Index) write(name string, text []byte) error {
 	return err
 }
 
-// unused is how long the index of another log is kept after it was last extended.
+// unused is how long the index of another log is kept after it was last made.
 const unused = 30 * 24 * time.Hour
 
 var segmentName = lazy.Regexp(`^[0-9a-f]{8}-[0-9a-f]{16}-[0-9]+$`)

@@ -119,6 +119,9 @@ func (w *world) same(x *Index) {
 	if len(x.segments) == 0 {
 		w.t.Fatal("the index has no segment")
 	}
+	x.Begins("run") // which reads all keys of each segment
+	all := []string{"tool", "hour"}
+	equal(w.t, "the sum of all", sums(w, x, audit.Filter{}, all), sums(w, none, audit.Filter{}, all))
 	for range 5 {
 		i := r.IntN(w.n)
 		f := audit.Filter{

@@ -1,10 +1,12 @@
 package auditindex
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/gob"
 	"errors"
 	"hash/crc32"
 	"hash/fnv"
@@ -19,27 +21,27 @@ import (
 )
 
 const (
-	chunk    = 64 << 20 // of a file, for one segment
+	chunk    = 32 << 20 // of a file, for one segment
 	zoneSize = 64 << 10
 	pageKeys = 512
 	keySize  = 10
 )
 
 // version begins a segment. Another one is made again.
-var version = [8]byte{'t', 'h', 'a', 'u', 'd', 'i', 't', 1}
+var version = [8]byte{'t', 'h', 'a', 'u', 'd', 'i', 't', 2}
 
 var order = binary.LittleEndian
 
 // header begins a segment. Zones and fences, keys and sums follow, each part with its checksum.
 type header struct {
-	Version                 [8]byte
-	From, To                int64 // in the file of the log
-	LastAt                  int64 // where its last line begins
-	Last                    [sha256.Size]byte
-	Before, Lines           uint32 // lines before it in its file, and in it
-	Zones, Keys, Sums       uint32 // how many; bytes of sums
-	ZonesCheck, FencesCheck uint32
-	SumsCheck, Check        uint32 // Check: of the header before it
+	Version           [8]byte
+	From, To, Seen    int64 // in the file of the log: its lines, and how far there were no others
+	LastAt            int64 // where its last line begins
+	Last              [sha256.Size]byte
+	Before, Lines     uint32 // lines before it in its file, and in it
+	Zones, Keys, Sums uint32 // how many; bytes of sums
+	MetaCheck         uint32 // of zones and fences
+	SumsCheck, Check  uint32 // Check: of the header before it
 }
 
 // zone says what may stand in some lines.
@@ -64,8 +66,8 @@ type key struct {
 
 // slot is what sums are of.
 type slot struct {
-	quarter            int64 // of an hour, since 1970
-	tool, caller, code string
+	Quarter            int64 // of an hour, since 1970
+	Tool, Caller, Code string
 }
 
 const quarter = 15 * time.Minute
@@ -105,9 +107,9 @@ type segment struct {
 	file   *os.File      // once it is written
 }
 
-// extend reads on from where the segment ends to the end of its chunk, or of the file's whole lines.
-func (s *segment) extend(ctx context.Context, r *audit.Reader, size, end int64, progress func(int64)) error {
-	rest := audit.Range{Part: s.part, From: s.To, To: size, Lines: int(s.Before + s.Lines)}
+// fill reads the lines from where the segment begins to the end of its chunk, or of the file's whole lines.
+func (s *segment) fill(ctx context.Context, r *audit.Reader, size, end int64, progress func(int64)) error {
+	rest := audit.Range{Part: s.part, From: s.From, To: size, Lines: int(s.Before)}
 	for l, err := range r.Lines(ctx, audit.Filter{}, rest) {
 		var invalid *audit.Break
 		if err != nil && !errors.As(err, &invalid) {
@@ -119,7 +121,7 @@ func (s *segment) extend(ctx context.Context, r *audit.Reader, size, end int64, 
 		at := uint32(l.Offset - s.From)
 		if n := len(s.zones); n == 0 || at-s.zones[n-1].From >= zoneSize {
 			s.zones = append(s.zones, zone{From: at, Before: s.Lines, Oldest: math.MaxInt64, Newest: math.MinInt64})
-			progress(l.Offset - s.To)
+			progress(l.Offset)
 		}
 		s.Lines++
 		s.LastAt, s.To = l.Offset, l.End
@@ -174,16 +176,23 @@ func (s *segment) encode(log io.ReaderAt) ([]byte, error) {
 		}
 		s.fences = append(s.fences, fence{page[0].id, checksum(keys[start:])})
 	}
-	zones, _ := binary.Append(nil, order, s.zones)
-	fences, _ := binary.Append(nil, order, s.fences)
-	sums := encodeSums(s.sums)
+	meta, _ := binary.Append(nil, order, s.zones)
+	meta, _ = binary.Append(meta, order, s.fences)
+	var sums bytes.Buffer
+	var all []slotSum
+	for k, sum := range s.sums {
+		all = append(all, slotSum{k, *sum})
+	}
+	if err := gob.NewEncoder(&sums).Encode(all); err != nil {
+		return nil, err
+	}
 	h := &s.header
 	h.Version, h.Last = version, last
-	h.Zones, h.Keys, h.Sums = uint32(len(s.zones)), uint32(len(s.keys)), uint32(len(sums))
-	h.ZonesCheck, h.FencesCheck, h.SumsCheck = checksum(zones), checksum(fences), checksum(sums)
+	h.Zones, h.Keys, h.Sums = uint32(len(s.zones)), uint32(len(s.keys)), uint32(sums.Len())
+	h.MetaCheck, h.SumsCheck = checksum(meta), checksum(sums.Bytes())
 	head, _ := binary.Append(nil, order, h)
 	order.PutUint32(head[len(head)-4:], checksum(head[:len(head)-4]))
-	return slices.Concat(head, zones, fences, keys, sums), nil
+	return slices.Concat(head, meta, keys, sums.Bytes()), nil
 }
 
 // whole is all that the segment covers.
@@ -197,13 +206,13 @@ var errDamaged = errors.New("it is damaged, or of another version")
 // errOther says that a segment is not of what stands in the log.
 var errOther = errors.New("it is of another log")
 
-// decode reads what a file says of a part of the log.
-func (s *segment) decode(file *os.File, size int64, log io.ReaderAt) error {
-	head := make([]byte, binary.Size(s.header))
-	if _, err := file.ReadAt(head, 0); err != nil {
+// decode reads what its file says of a part of the log.
+func (s *segment) decode(size int64, log io.ReaderAt) error {
+	h := &s.header
+	head := make([]byte, binary.Size(h))
+	if _, err := s.file.ReadAt(head, 0); err != nil {
 		return errDamaged
 	}
-	h := &s.header
 	_, _ = binary.Decode(head, order, h)
 	pages := (int(h.Keys) + pageKeys - 1) / pageKeys
 	zones, fences := int(h.Zones)*binary.Size(zone{}), pages*binary.Size(fence{})
@@ -219,16 +228,12 @@ func (s *segment) decode(file *os.File, size int64, log io.ReaderAt) error {
 		return errOther
 	}
 	meta := make([]byte, zones+fences)
-	if _, err := file.ReadAt(meta, int64(len(head))); err != nil {
-		return err
-	}
-	if checksum(meta[:zones]) != h.ZonesCheck || checksum(meta[zones:]) != h.FencesCheck {
+	if _, err := s.file.ReadAt(meta, int64(len(head))); err != nil || checksum(meta) != h.MetaCheck {
 		return errDamaged
 	}
 	s.zones, s.fences = make([]zone, h.Zones), make([]fence, pages)
-	_, _ = binary.Decode(meta[:zones], order, s.zones)
+	_, _ = binary.Decode(meta, order, s.zones)
 	_, _ = binary.Decode(meta[zones:], order, s.fences)
-	s.file = file
 	return nil
 }
 
@@ -277,38 +282,19 @@ func (s *segment) find(low, high uint64) (zones []int, err error) {
 	return slices.Compact(zones), nil
 }
 
-// load reads all of a segment, so that it can be extended.
-func (s *segment) load() (err error) {
-	s.keys = nil
-	for i := range s.fences {
-		keys, err := s.page(i)
-		if err != nil {
-			return err
-		}
-		s.keys = append(s.keys, keys...)
-	}
-	all, err := s.readSums()
-	s.sums = map[slot]*Sum{}
-	for i := range all {
-		s.sums[all[i].slot] = &all[i].Sum
-	}
-	s.zones = slices.Clone(s.zones)
-	return err
-}
-
 // slotSum is the sum of a slot.
 type slotSum struct {
-	slot
-	Sum
+	Slot slot
+	Sum  Sum
 }
 
 // readSums reads the sums of a segment.
-func (s *segment) readSums() ([]slotSum, error) {
+func (s *segment) readSums() (all []slotSum, err error) {
 	text := make([]byte, s.Sums)
 	if _, err := s.file.ReadAt(text, s.keysAt()+int64(s.Keys)*keySize); err != nil || checksum(text) != s.SumsCheck {
 		return nil, errDamaged
 	}
-	return decodeSums(text)
+	return all, gob.NewDecoder(bytes.NewReader(text)).Decode(&all)
 }
 
 // place returns where zones stand in the log, from one to before another one.
@@ -319,61 +305,4 @@ func (s *segment) place(from, to int) audit.Range {
 	}
 	z := s.zones[from]
 	return audit.Range{Part: s.part, From: s.From + int64(z.From), To: end, Lines: int(s.Before + z.Before)}
-}
-
-// encodeSums writes names, and then the sums with numbers of names.
-func encodeSums(all map[slot]*Sum) []byte {
-	names := map[string]uint64{}
-	var table, rows []byte
-	name := func(s string) uint64 {
-		n, ok := names[s]
-		if !ok {
-			n = uint64(len(names))
-			names[s] = n
-			table = append(binary.AppendUvarint(table, uint64(len(s))), s...)
-		}
-		return n
-	}
-	for k, sum := range all {
-		rows = binary.AppendUvarint(rows, uint64(k.quarter))
-		for _, s := range []string{k.tool, k.caller, k.code} {
-			rows = binary.AppendUvarint(rows, name(s))
-		}
-		for _, v := range sum {
-			rows = binary.AppendUvarint(rows, uint64(v))
-		}
-	}
-	return slices.Concat(binary.AppendUvarint(nil, uint64(len(names))), table, rows)
-}
-
-func decodeSums(text []byte) (all []slotSum, err error) {
-	number := func() uint64 {
-		v, n := binary.Uvarint(text)
-		if n <= 0 {
-			err, text = errDamaged, nil
-			return 0
-		}
-		text = text[n:]
-		return v
-	}
-	names := []string{}
-	for n := number(); n > 0 && err == nil; n-- {
-		length := min(number(), uint64(len(text)))
-		names, text = append(names, string(text[:length])), text[length:]
-	}
-	name := func() string {
-		if n := number(); n < uint64(len(names)) {
-			return names[n]
-		}
-		err = errDamaged
-		return ""
-	}
-	for len(text) > 0 && err == nil {
-		one := slotSum{slot: slot{quarter: int64(number()), tool: name(), caller: name(), code: name()}}
-		for i := range one.Sum {
-			one.Sum[i] = int64(number())
-		}
-		all = append(all, one)
-	}
-	return all, err
 }

@@ -222,12 +222,12 @@ func (x *Index) sumSlots(f audit.Filter, s *summary, edges map[int64]bool) []aud
 			continue
 		}
 		for i := range all {
-			k, code := &all[i].slot, tool.Code(all[i].code)
-			if k.quarter < first || k.quarter > last || edges[k.quarter] || f.Tool != "" && k.tool != f.Tool || f.Caller != "" && k.caller != f.Caller ||
+			k, code := &all[i].Slot, tool.Code(all[i].Slot.Code)
+			if k.Quarter < first || k.Quarter > last || edges[k.Quarter] || f.Tool != "" && k.Tool != f.Tool || f.Caller != "" && k.Caller != f.Caller ||
 				f.Code == audit.CodeOK && code != "" || f.Code != "" && f.Code != audit.CodeOK && code != f.Code {
 				continue
 			}
-			s.row(&audit.Entry{Record: audit.Record{Time: start(k.quarter), Tool: k.tool, Caller: k.caller, Code: code}}).add(&all[i].Sum)
+			s.row(&audit.Entry{Record: audit.Record{Time: start(k.Quarter), Tool: k.Tool, Caller: k.Caller, Code: code}}).add(&all[i].Sum)
 		}
 	}
 	return x.where(func(z *zone) bool {

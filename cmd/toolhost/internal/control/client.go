@@ -232,8 +232,18 @@ func (c *Client) Sessions(ctx context.Context) ([]SessionInfo, error) {
 //
 // [tool.CodeUnsupported] if it is in none.
 func (c *Client) FleetHosts(ctx context.Context) ([]fleet.HostStatus, error) {
-	r, err := Do(ctx, c, daemonv1.DaemonHandler.ListFleetHosts, &daemonv1.ListFleetHostsRequest{})
-	return Structs[fleet.HostStatus](r.GetHosts()), err
+	v, err := c.FleetView(ctx, "")
+	return v.Hosts, err
+}
+
+// FleetView returns the fleet as a host sees it. Empty: the daemon's.
+//
+// # Errors
+//
+// [tool.CodeUnsupported] if the daemon is in none; those of [fleet.Fleet.View].
+func (c *Client) FleetView(ctx context.Context, on string) (fleet.View, error) {
+	r, err := Do(ctx, c, daemonv1.DaemonHandler.ListFleetHosts, &daemonv1.ListFleetHostsRequest{On: on})
+	return Struct[fleet.View](r), err
 }
 
 // How long a daemon may take to end in addition to its calls, and how often Stop looks.

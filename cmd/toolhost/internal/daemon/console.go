@@ -1,10 +1,13 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/auditindex"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/paths"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
@@ -50,7 +53,7 @@ func (d *daemon) disable(ctx context.Context, name string) error {
 	return err
 }
 
-// GetCall finds the call, and those that were made in it, in the log, from its end on.
+// GetCall finds the call, and those that were made in it, as toolhost audit show does.
 func (d *daemon) GetCall(ctx context.Context, r *daemonv1.GetCallRequest) (*daemonv1.GetCallResponse, error) {
 	out := &daemonv1.GetCallResponse{}
 	if d.Audit == "" {
@@ -59,17 +62,37 @@ func (d *daemon) GetCall(ctx context.Context, r *daemonv1.GetCallRequest) (*daem
 	if r.GetId() == "" {
 		return out, nil
 	}
-	var broken *audit.Break // such a line tells nothing of this call
-	for e, err := range audit.Search(ctx, d.Audit, audit.Filter{Text: r.GetId(), Limit: maxRecords}) {
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return out, nil
-		case errors.As(err, &broken):
-		case err != nil:
-			return nil, err
-		case e.Call == r.GetId(), e.Parent == r.GetId():
-			out.Records = append(out.Records, string(e.Raw))
-		}
+	d.finding.Lock() // two that make an index would read the log twice
+	defer d.finding.Unlock()
+	log, err := audit.OpenReader(ctx, d.Audit)
+	if errors.Is(err, fs.ErrNotExist) {
+		return out, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	x, err := auditindex.Open(ctx, d.Audit, log, auditindex.Options{
+		Dir: d.current.Load().settings.CacheDir(), Least: auditindex.Least, Tail: auditindex.Tail,
+		Progress: func(int64, int64) {}, Warn: func(text string) { d.log.Warn(text) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer x.Close()
+	tree, err := x.Tree(ctx, r.GetId())
+	if err != nil {
+		return nil, err
+	}
+	var lines []audit.Entry
+	for next := []*auditindex.Call{tree}; len(next) > 0 && len(lines) < maxRecords; next = next[1:] { // what is deeper comes later
+		lines = append(lines, next[0].Entries...)
+		next = append(next, next[0].Calls...)
+	}
+	lines = lines[:min(len(lines), maxRecords)]
+	slices.SortFunc(lines, func(a, b audit.Entry) int { return cmp.Compare(a.Seq, b.Seq) })
+	for _, e := range lines {
+		out.Records = append(out.Records, string(e.Raw))
 	}
 	return out, nil
 }

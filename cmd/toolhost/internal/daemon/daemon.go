@@ -46,6 +46,7 @@ type daemon struct {
 	stopOnce sync.Once
 	numbers  *metrics.Numbers
 	activity *activity.Meter
+	finding  sync.Mutex                     // held while a call is looked for on record
 	front    atomic.Pointer[front]          // nil: MCP clients do not come in over HTTP
 	server   atomic.Pointer[control.Server] // nil until the daemon serves
 	mcp      atomic.Pointer[mcpServer]      // nil: there were no MCP clients
@@ -189,6 +190,10 @@ func (d *daemon) snapshot() metrics.Snapshot {
 	}
 	written := &d.session.Written
 	out.Lines, out.Failed, out.Waiting = written.Lines.Load(), written.Failed.Load(), written.Waiting.Load()
+	if last := written.Last.Load(); last != 0 {
+		out.LastLine = time.UnixMilli(last)
+	}
+	out.Callers, out.Traces = d.activity.Loads(), d.Telemetry.Counts()
 	out.Sessions, out.Dropped = d.sessions.count(), d.Host.Status().DroppedEvents
 	return out
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -98,6 +99,10 @@ func (d *daemon) joinFleet(ctx context.Context) error {
 		}
 		m.url, m.stores = m.server.URL(), store != ""
 	}
+	record := func() {}
+	if n.Durable() {
+		record = d.unended(ctx)
+	}
 	if m.Fleet, err = fleet.Join(ctx, d.Host, d.fleetConfig(m, n)); err != nil {
 		m.closeServer()
 		if tool.CodeOf(err) == tool.CodeInvalidArguments {
@@ -106,8 +111,36 @@ func (d *daemon) joinFleet(ctx context.Context) error {
 		return err
 	}
 	d.fleet.Store(m)
+	record()
 	d.session.Notef("fleet: %s on %s, with the key %s", m.name, config.Addresses(m.url).Shown(), m.key)
+	d.warnOfFleet(m, n)
 	return nil
+}
+
+// warnOfFleet says what its operator cannot have meant.
+func (d *daemon) warnOfFleet(m *member, n config.NATS) {
+	for _, h := range m.Hosts() {
+		if !h.Self && h.Name == m.name && h.State != fleet.HostRefused {
+			d.log.Warn("another host of the fleet has this host's name: give one of them another by nats.name or serve --name", "name", m.name)
+			break
+		}
+	}
+	share := slices.Clone(n.Share)
+	for _, p := range n.Peers {
+		share = append(share, p.Share...)
+	}
+	var useless []string
+	for _, t := range d.Host.Tools(host.Filter{Without: fleet.Owner}) {
+		of := func(pattern string) bool { ok, _ := path.Match(pattern, t.Name); return ok }
+		grants := func(c config.Caller) bool { return slices.Contains(c.Grants, t.Permission) }
+		if t.Permission != "" && !t.Own && slices.ContainsFunc(share, of) && !slices.ContainsFunc(slices.Collect(maps.Values(n.Callers)), grants) {
+			useless = append(useless, t.Name)
+		}
+	}
+	if len(useless) > 0 {
+		d.log.Warn("no caller of another host may call tools that are shared: grant what they need under nats.callers",
+			"tools", strings.Join(useless[:min(len(useless), 10)], ", "), "all", len(useless))
+	}
 }
 
 // fleetConfig returns what the fleet is told.
@@ -153,12 +186,31 @@ func (d *daemon) reconfigureFleet() {
 		return
 	}
 	n := d.options.Fleet.over(d.current.Load().loaded.Config.NATS)
-	err := m.Reconfigure(d.fleetConfig(m, n))
-	if m.server != nil {
-		err = errors.Join(err, m.server.SetKeys([]string{m.key.Public()}, keysOf(n.Peers)))
-	}
-	if err != nil {
+	if err := m.Reconfigure(d.fleetConfig(m, n)); err != nil {
 		d.log.Error("what the fleet goes by has not changed", "error", err)
+	}
+	d.letIn()
+	d.warnOfFleet(m, n)
+}
+
+// letIn has the embedded server let in the peers, and who was one until his calls have ended.
+func (d *daemon) letIn() {
+	m := d.fleet.Load()
+	if m == nil || m.server == nil {
+		return
+	}
+	keys := keysOf(d.options.Fleet.over(d.current.Load().loaded.Config.NATS).Peers)
+	peers := len(keys)
+	for _, h := range m.Hosts() {
+		if h.State == fleet.HostDraining && h.Key != m.key.Public() && !slices.Contains(keys, h.Key) {
+			keys = append(keys, h.Key)
+		}
+	}
+	if err := m.server.SetKeys([]string{m.key.Public()}, keys); err != nil {
+		d.log.Error("who may log in to the embedded NATS server has not changed", "error", err)
+	}
+	if len(keys) > peers {
+		time.AfterFunc(time.Second, d.letIn)
 	}
 }
 

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/host"
@@ -41,7 +43,7 @@ func newDetached() *detached { return &detached{tasks: newTasks()} }
 
 var (
 	errEnding      = errors.New("the daemon ends")
-	errNotFollowed = errors.New("as many detached calls are followed, or as large ones, as can be")
+	errNotFollowed = errors.New("as many detached calls are kept, or as large ones, as can be")
 )
 
 // detach makes a durable call, and answers once it is in the queue. Its chain goes on, so that its end is on
@@ -91,6 +93,74 @@ func (d *daemon) detach(ctx context.Context, by control.Caller, c control.Call, 
 		}
 	}
 	return control.Answer{Outcome: host.Outcome{ID: id, Name: c.Name, Success: true}, Detached: id}
+}
+
+// unendedSince is how old the durable calls are whose ends are recorded after a restart: older ones are forgotten.
+const unendedSince = 8 * 24 * time.Hour
+
+// unended returns what puts on record how those durable calls end that an earlier process has submitted: the log has
+// their begin lines, and no end.
+func (d *daemon) unended(ctx context.Context) (record func()) {
+	last := uint64(0) // of the lines of other processes
+	for e, err := range audit.Search(ctx, d.Audit, audit.Filter{Limit: 1}) {
+		if err == nil {
+			last = e.Seq
+		}
+	}
+	if last == 0 {
+		return func() {}
+	}
+	return func() {
+		d.detached.add(func(ending context.Context) {
+			var all sync.WaitGroup
+			places := make(chan struct{}, maxDetached)
+			begun := audit.Filter{Unended: true, Since: time.Now().Add(-unendedSince)}
+			for e, err := range audit.Search(ending, d.Audit, begun) {
+				if err != nil || e.Object == "" || e.Seq > last {
+					continue
+				}
+				select {
+				case places <- struct{}{}:
+					all.Go(func() {
+						d.recordEnd(ending, e.Record)
+						<-places
+					})
+				case <-ending.Done():
+				}
+			}
+			all.Wait()
+		})
+	}
+}
+
+// recordEnd waits for the end of a durable call that has begun so, and records it.
+func (d *daemon) recordEnd(ctx context.Context, r audit.Record) {
+	for ctx.Err() == nil {
+		c, err := d.fleetNow().WaitCall(ctx, r.Object)
+		if err == nil {
+			_, err = c.Outcome()
+		} else if errors.Is(err, fleet.ErrGoesOn) || tool.CodeOf(err) == tool.CodeUnavailable {
+			select {
+			case <-time.After(time.Second):
+			case <-ctx.Done():
+			}
+			continue
+		}
+		now := time.Now()
+		r.Event, r.Time, r.Duration, r.Attempts = audit.End, now, tool.Duration(max(0, now.Sub(r.Time))), 1
+		switch t, there := d.Host.Get(r.Tool); {
+		case err != nil:
+			if r.Code = tool.CodeOf(err); there && len(t.Sensitive) == 0 { // else it may quote secrets
+				r.Message = err.Error()
+			}
+		case c.Result.IsError:
+			r.Code = tool.CodeToolFailed
+		}
+		if err := d.RecordEnd(r); err != nil {
+			d.log.Error("the end of a durable call is not on record", "call", r.Object, "error", err)
+		}
+		return
+	}
 }
 
 // fleetNow returns the fleet; nil: the daemon is in none.
@@ -161,12 +231,13 @@ func (d *daemon) CancelDurableCall(ctx context.Context, r *daemonv1.CancelDurabl
 	return &daemonv1.CancelDurableCallResponse{}, err
 }
 
-func (d *daemon) ListFleetHosts(context.Context, *daemonv1.ListFleetHostsRequest) (*daemonv1.ListFleetHostsResponse, error) {
+func (d *daemon) ListFleetHosts(ctx context.Context, r *daemonv1.ListFleetHostsRequest) (*daemonv1.ListFleetHostsResponse, error) {
 	f, err := d.inFleet()
 	if err != nil {
 		return nil, err
 	}
-	return &daemonv1.ListFleetHostsResponse{Hosts: control.Messages[daemonv1.FleetHost](f.Hosts())}, nil
+	v, err := f.View(ctx, r.GetOn())
+	return control.Message[daemonv1.ListFleetHostsResponse](&v), err
 }
 
 func (d *daemon) ListFleetTools(context.Context, *daemonv1.ListFleetToolsRequest) (*daemonv1.ListFleetToolsResponse, error) {

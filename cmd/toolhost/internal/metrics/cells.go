@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/activity"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/errorcode"
 	"github.com/toolhost/toolhost/internal/sanitize"
@@ -121,4 +122,17 @@ func (n *Numbers) caller(name string) string {
 	label = sanitize.Line(name, maxLabel)
 	n.callers[strings.Clone(name)] = label
 	return label
+}
+
+// labelledLoads returns the calls of callers by their labels.
+func (n *Numbers) labelledLoads(of map[string]activity.Load) map[string]activity.Load {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	out := map[string]activity.Load{}
+	for name, l := range of {
+		label := n.caller(name)
+		sum := out[label]
+		out[label] = activity.Load{Running: sum.Running + l.Running, Waiting: sum.Waiting + l.Waiting}
+	}
+	return out
 }

@@ -99,7 +99,7 @@ func New(source func() Snapshot, find func(name string) string) *Numbers {
 		n.reloads.WithLabelValues(result)
 	}
 	n.registry.MustRegister(n.calls, n.durations, inPhases, n.spent, n.bytes, n.answers, n.reloads, n.clients, n.requests,
-		n.refusals, states{source}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+		n.refusals, states{source, n}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return n
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/activity"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/fleet"
@@ -51,7 +52,8 @@ func TestNumbers(t *testing.T) {
 	state.Fleet = &control.FleetState{State: fleet.HostReady, Hosts: 3, Refused: 1, Tools: 7, Calls: 2}
 	state.Calls = 5
 	n := New(func() Snapshot {
-		return Snapshot{State: state, Asking: 6, Sessions: 1, MCPRequests: 2, MCPCallers: 1, Dropped: 9, Lines: 50, Failed: 8, Waiting: 7}
+		return Snapshot{State: state, Asking: 6, Sessions: 1, MCPRequests: 2, MCPCallers: 1, Dropped: 9, Lines: 50, Failed: 8, Waiting: 7,
+			LastLine: time.UnixMilli(1500), Traces: map[string]uint64{"sent": 4, "failed": 0, "dropped": 6}, Callers: map[string]activity.Load{"ci": {Running: 3, Waiting: 2}}}
 	}, func(name string) string { return strings.Replace(name, "_", ".", 1) })
 	well := ended("fs_read", "ci", nil)
 	well.Phases = policy.Phases{
@@ -100,6 +102,9 @@ func TestNumbers(t *testing.T) {
 		`toolhost_plugin_refused_accesses_total{plugin="fs"} 40`,
 		`toolhost_plugin_upgrade_failed{plugin="bad"} 1`, `toolhost_plugin_wants_more{plugin="bad"} 1`, `toolhost_plugin_wants_more{plugin="fs"} 0`, "toolhost_calls_in_progress 5", "toolhost_approvals_waiting 6",
 		`toolhost_info{revision="abc+",version="1"} 1`,
+		"toolhost_audit_last_line_timestamp_seconds 1.5", `toolhost_caller_calls{caller="ci",state="running"} 3`,
+		`toolhost_caller_calls{caller="ci",state="waiting"} 2`, `toolhost_traced_calls_total{result="sent"} 4`,
+		`toolhost_traced_calls_total{result="failed"} 0`, `toolhost_traced_calls_total{result="dropped"} 6`,
 		"toolhost_fleet_reached 1", `toolhost_fleet_hosts{refused="false"} 3`, `toolhost_fleet_hosts{refused="true"} 1`,
 		"toolhost_fleet_tools 7", "toolhost_fleet_calls_in_progress 2", "go_goroutines ",
 	} {
@@ -130,7 +135,11 @@ func TestNumbers(t *testing.T) {
 // the numbers can be read.
 func TestNumbersAreBounded(t *testing.T) {
 	t.Parallel()
-	n := empty()
+	loads := map[string]activity.Load{}
+	n := New(func() Snapshot { return Snapshot{Callers: loads} }, itself)
+	for i := range 10 * maxCallers {
+		loads[fmt.Sprint("\x1b[31mload", i)] = activity.Load{Running: 1}
+	}
 	for i := range 3 * maxTools {
 		n.Call(ended(fmt.Sprint("tool", i), "", nil))
 	}
@@ -155,8 +164,11 @@ func TestNumbersAreBounded(t *testing.T) {
 	if got := strings.Count(text, "\ntoolhost_calls_total{"); got < maxTools || got > maxPairs+2*maxCallers {
 		t.Errorf("%d series of calls", got)
 	}
+	if got := strings.Count(text, `,state="running"}`); got != 1 || strings.Contains(text, "\x1b") {
+		t.Errorf("%d callers have series of what runs, as there was no room", got)
+	}
 	for _, want := range []string{
-		`{caller="subject0",code="ok",tool="tool0"} 1`, `{caller="(none)",code="not_found",tool="(unknown)"} 100000`,
+		fmt.Sprintf(`toolhost_caller_calls{caller="(other)",state="running"} %d`, 10*maxCallers), `{caller="subject0",code="ok",tool="tool0"} 1`, `{caller="(none)",code="not_found",tool="(unknown)"} 100000`,
 		fmt.Sprintf(`{caller="(none)",code="ok",tool="(other)"} %d`, 2*maxTools), `caller="(other)",code="other",tool="tool`,
 	} {
 		if !strings.Contains(text, want) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/activity"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/durable"
@@ -24,10 +25,19 @@ type Snapshot struct {
 	// Lines, Failed and Waiting count the lines that were put on record since the start, those that could not be, and those
 	// that wait in memory.
 	Lines, Failed, Waiting int64
+	// LastLine is when the newest line was put on record; zero: none was since the start.
+	LastLine time.Time
+	// Callers are how many calls each caller has that run, and that wait.
+	Callers map[string]activity.Load
+	// Traces counts calls by what became of their spans.
+	Traces map[string]uint64
 }
 
 // states collects the state of a daemon and of its plugins at each scrape.
-type states struct{ source func() Snapshot }
+type states struct {
+	source  func() Snapshot
+	numbers *Numbers
+}
 
 // allStates are the states of plugins. Each plugin has a series for each, of which one is 1, so
 // that a query finds it whatever the state was before.
@@ -42,12 +52,13 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 
 // What is collected, once [New] has described it: most commands never do.
 var (
-	descInfo, descSince, descTools, descFaults, descSkipped, descLeaving                                                               *prometheus.Desc
-	descCalls, descApprovals, descSessions, descMCPCalls, descMCPUsers, descDropped                                                    *prometheus.Desc
-	descLines, descUnwritten, descLag, descState, descStarts, descCrashes                                                              *prometheus.Desc
-	descRunning, descWaiting, descUpgrades, descSpare, descCPU, descMemory                                                             *prometheus.Desc
-	descMost, descFiles, descRefused, descUpgrade, descHeld, descWants                                                                 *prometheus.Desc
-	descFleetReached, descFleetHosts, descFleetTools, descFleetQueued, descFleetRunning, descFleetCalls, descFleetBytes, descFleetRoom *prometheus.Desc
+	descInfo, descSince, descTools, descFaults, descSkipped, descLeaving                                *prometheus.Desc
+	descCalls, descApprovals, descSessions, descMCPCalls, descMCPUsers, descDropped                     *prometheus.Desc
+	descLines, descUnwritten, descLag, descState, descStarts, descCrashes                               *prometheus.Desc
+	descRunning, descWaiting, descUpgrades, descSpare, descCPU, descMemory                              *prometheus.Desc
+	descMost, descFiles, descRefused, descUpgrade, descHeld, descWants                                  *prometheus.Desc
+	descLastLine, descCallers, descTraces, descFleetBytes, descFleetRoom                                *prometheus.Desc
+	descFleetReached, descFleetHosts, descFleetTools, descFleetQueued, descFleetRunning, descFleetCalls *prometheus.Desc
 )
 
 var describeAll = sync.OnceFunc(func() {
@@ -66,6 +77,9 @@ var describeAll = sync.OnceFunc(func() {
 	descLines = describe("audit_lines_total", "Lines that were put on record.")
 	descUnwritten = describe("audit_failed_total", "Lines that could not be put on record.")
 	descLag = describe("audit_lines_waiting", "Lines that wait in memory, as another process keeps the record locked.")
+	descLastLine = describe("audit_last_line_timestamp_seconds", "When the newest line was put on record, in Unix time.")
+	descCallers = describe("caller_calls", "Calls of a caller that have not ended, by state (running, waiting).", "caller", "state")
+	descTraces = describe("traced_calls_total", "Calls by what became of their spans (sent, failed, dropped).", "result")
 	descState = describe("plugin_state", "1 for the state that a plugin is in, 0 for the others.", "plugin", "state")
 	descStarts = describe("plugin_starts_total", "Starts of a plugin's process since it was loaded or upgraded.", "plugin")
 	descCrashes = describe("plugin_crashes_total", "Crashes of a plugin's process since it was loaded or upgraded.", "plugin")
@@ -97,7 +111,7 @@ func (states) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descInfo, descSince, descTools, descFaults, descSkipped, descLeaving, descCalls, descApprovals,
 		descSessions, descMCPCalls, descMCPUsers, descDropped, descLines, descUnwritten, descLag,
-		descUpgrades, descSpare, descCPU, descMemory, descMost, descFiles, descRefused,
+		descLastLine, descCallers, descTraces, descUpgrades, descSpare, descCPU, descMemory, descMost, descFiles, descRefused,
 		descState, descStarts, descCrashes, descRunning, descWaiting, descUpgrade, descHeld, descWants,
 		descFleetReached, descFleetHosts, descFleetTools, descFleetCalls, descFleetQueued, descFleetRunning,
 		descFleetBytes, descFleetRoom,
@@ -131,6 +145,16 @@ func (c states) Collect(out chan<- prometheus.Metric) {
 	count(descLines, float64(snapshot.Lines))
 	count(descUnwritten, float64(snapshot.Failed))
 	gauge(descLag, float64(snapshot.Waiting))
+	if !snapshot.LastLine.IsZero() {
+		gauge(descLastLine, float64(snapshot.LastLine.UnixNano())/float64(time.Second))
+	}
+	for caller, l := range c.numbers.labelledLoads(snapshot.Callers) {
+		gauge(descCallers, float64(l.Running), caller, "running")
+		gauge(descCallers, float64(l.Waiting), caller, "waiting")
+	}
+	for result, n := range snapshot.Traces {
+		count(descTraces, float64(n), result)
+	}
 	if f := now.Fleet; f != nil {
 		gauge(descFleetReached, boolean(f.Reached()))
 		gauge(descFleetHosts, float64(f.Hosts), "false")

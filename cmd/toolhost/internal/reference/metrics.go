@@ -6,7 +6,9 @@ import (
 	"net/http/httptest"
 	"regexp"
 	"strings"
+	"time"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/activity"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/metrics"
 	"github.com/toolhost/toolhost/host/fleet"
@@ -20,7 +22,7 @@ func metricNames(string) (string, error) {
 	n := metrics.New(func() metrics.Snapshot {
 		return metrics.Snapshot{State: control.State{
 			Plugins: []plugin.Status{{Name: "example", Usage: &plugin.Usage{}}}, Fleet: &control.FleetState{Queue: &fleet.QueueStatus{Open: true}},
-		}}
+		}, Traces: map[string]uint64{"sent": 0}, Callers: map[string]activity.Load{"example": {}}, LastLine: time.Now()}
 	}, func(name string) string { return name })
 	n.Call(policy.Event{Call: tool.Call{Name: "example"}, Safety: tool.Safe, Phases: policy.Phases{Ran: 1}})
 	n.TurnedAway("example")

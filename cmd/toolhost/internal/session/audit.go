@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -67,8 +68,9 @@ func (s *Session) recordIn(log *audit.File, path string) []host.Option {
 	return []host.Option{host.WithAudit(counted{log, &s.Written}), host.WithProtected(path, path+".lock")}
 }
 
-// Written counts the lines of calls that were put on record, those that could not be, and those that wait in memory.
-type Written struct{ Lines, Failed, Waiting atomic.Int64 }
+// Written counts the lines of calls that were put on record, those that could not be, and those that wait in memory. Last
+// is when the newest was put on record, in Unix milliseconds.
+type Written struct{ Lines, Failed, Waiting, Last atomic.Int64 }
 
 // counted is a log whose lines are counted.
 type counted struct {
@@ -83,6 +85,9 @@ func (c counted) Write(r audit.Record) error {
 		c.written.Failed.Add(1)
 	} else {
 		c.written.Lines.Add(1)
+		if c.written.Waiting.Load() == 0 {
+			c.written.Last.Store(time.Now().UnixMilli())
+		}
 	}
 	return err
 }

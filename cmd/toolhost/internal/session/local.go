@@ -253,6 +253,9 @@ func (l *Local) Record(r audit.Record, outcome error) error {
 	return l.log.Write(Act(r, outcome))
 }
 
+// RecordEnd puts the end of a call on record, whose process did not.
+func (l *Local) RecordEnd(r audit.Record) error { return l.log.Write(r) }
+
 // Close ends the plugins. It has time of its own, so that a canceled ctx does not keep the
 // plugins from ending in good order.
 func (l *Local) Close(ctx context.Context) error {

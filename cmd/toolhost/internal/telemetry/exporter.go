@@ -98,6 +98,14 @@ func (x *Exporter) Endpoint() string { return config.Address(x.endpoint).Shown()
 // Exposed reports whether headers go to the collector in clear text over a network.
 func (x *Exporter) Exposed() bool { return x.exposed }
 
+// Counts says how many calls were sent, have failed, and were dropped; nil: none are to be sent.
+func (x *Exporter) Counts() map[string]uint64 {
+	if x == nil {
+		return nil
+	}
+	return map[string]uint64{"sent": x.Sent.Load(), "failed": x.Failed.Load(), "dropped": x.Dropped.Load()}
+}
+
 // Hooks returns hooks by which calls are sent, too.
 func (x *Exporter) Hooks(h policy.Hooks) policy.Hooks {
 	if x == nil || x.problem != nil {

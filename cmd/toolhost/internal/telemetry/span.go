@@ -122,10 +122,11 @@ func (x *Exporter) spans(batch []*ended) []*tracepb.ResourceSpans {
 func (x *Exporter) append(to []*tracepb.Span, e *ended) []*tracepb.Span {
 	name, method := executeTool, ""
 	kind := tracepb.Span_SPAN_KIND_INTERNAL
-	switch e.Via {
-	case "mcp":
+	switch {
+	case e.Parent != "": // it was made in another call, and not asked for from outside
+	case e.Via == "mcp":
 		name, method, kind = callTool, callTool, tracepb.Span_SPAN_KIND_SERVER
-	case "fleet":
+	case e.Via == "fleet":
 		kind = tracepb.Span_SPAN_KIND_SERVER
 	}
 	toolIs := sanitize.Line(e.Call.Name, maxText)

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
 // Help is what the keys do.
@@ -16,7 +19,6 @@ a: the question that its call waits for, else the oldest one; y approves, n deni
 r, d: restart or disable its plugin, after a yes
 /: show only rows with these words; esc: show all again
 s: sort by something else
-space: hold the picture, or go on
 ctrl+l: draw again
 ?: this text
 q, ctrl+c: quit`, "\n")}
@@ -25,70 +27,47 @@ q, ctrl+c: quit`, "\n")}
 // Whole returns all that is known of a row.
 func (d *Data) Whole(r Row) *Pane {
 	p := &Pane{Title: "Call " + r.ID}
-	field := func(name, value string) {
-		if value != "" {
-			p.Lines = append(p.Lines, fmt.Sprintf("%-10s %s", name, value))
-		}
-	}
-	begun := func(t time.Time) { field("begun", t.Local().Format(time.DateTime+".000")) }
 	switch {
 	case r.Call != nil:
-		c := r.Call
-		field("tool", c.GetTool())
-		field("plugin", c.GetPlugin())
-		field("is at", c.GetPhase())
-		field("since", Short(d.since(c.GetBegun().AsTime())))
-		d.who(field, c)
-		begun(c.GetBegun().AsTime())
+		d.fields(p, "", r.Call.ProtoReflect(), 0)
 	case r.Ended != nil:
-		c := r.Ended
-		field("tool", c.GetTool())
-		field("plugin", c.GetPlugin())
-		field("code", c.GetCode())
-		field("message", c.GetMessage())
-		field("took", took(c.GetTookNs()))
-		for _, one := range phasesOf(c.GetPhases()) {
-			if one.took > 0 {
-				bar := int(max(1, 40*one.took/max(1, c.GetTookNs())))
-				field("  "+one.name, fmt.Sprintf("%-6s %s", took(one.took), strings.Repeat("█", min(bar, 40))))
-			}
-		}
-		if q := c.GetPhases(); q.GetAhead() > 0 {
-			field("", "")
-			field("ahead", fmt.Sprintf("%d, of them %d of this caller", q.GetAhead(), q.GetOwn()))
-		}
-		field("bytes", fmt.Sprintf("%s in, %s out", size(c.GetPhases().GetBytesIn()), size(c.GetPhases().GetBytesOut())))
-		field("attempts", nonZero(int64(c.GetAttempts())))
-		field("decision", strings.TrimSpace(c.GetDecision()+" "+c.GetApprover()))
-		d.who(field, c)
-		field("trace", c.GetTrace())
-		begun(c.GetBegun().AsTime())
-		p.Lines = append(p.Lines, "", "The record has more: toolhost audit show "+c.GetId())
+		d.fields(p, "", r.Ended.ProtoReflect(), r.Ended.GetTookNs())
+		p.Lines = append(p.Lines, "", "The record has more: toolhost audit show "+r.ID)
 	case r.State != nil:
-		s := r.State
 		p.Title = "Plugin " + r.ID
 		for i, c := range lists[plugins].columns[1:] {
-			field(strings.ToLower(c.title), r.cells[i+1])
+			p.add(strings.ToLower(c.title), r.cells[i+1])
 		}
-		field("in all", fmt.Sprintf("%d ended, %d failed", d.plugins[s.GetName()].ended, d.plugins[s.GetName()].failed))
+		p.add("in all", fmt.Sprintf("%d ended, %d failed", d.plugins[r.ID].ended, d.plugins[r.ID].failed))
 	}
 	return p
 }
 
-// who adds who makes a call.
-func (d *Data) who(field func(name, value string), c interface {
-	GetCaller() string
-	GetAccount() string
-	GetVia() string
-	GetClient() string
-	GetSession() string
-	GetParent() string
-},
-) {
-	field("caller", c.GetCaller())
-	field("account", c.GetAccount())
-	field("via", c.GetVia())
-	field("client", c.GetClient())
-	field("session", c.GetSession())
-	field("within", c.GetParent())
+func (p *Pane) add(name, value string) {
+	p.Lines = append(p.Lines, strings.TrimRight(fmt.Sprintf("%-18s %s", name, value), " "))
+}
+
+// fields adds those of a message that are set. Those inside of another have bars, as parts of all.
+func (d *Data) fields(p *Pane, indent string, m protoreflect.Message, all int64) {
+	for i := range m.Descriptor().Fields().Len() {
+		f := m.Descriptor().Fields().Get(i)
+		name, isTime := strings.CutSuffix(string(f.Name()), "_ns")
+		name = indent + strings.ReplaceAll(name, "_", " ")
+		switch v := m.Get(f); {
+		case !m.Has(f):
+		case isTime && indent != "":
+			bar := min(40, max(1, 40*v.Int()/max(1, all)))
+			p.add(name, fmt.Sprintf("%-6s %s", took(v.Int()), strings.Repeat("█", int(bar))))
+		case isTime:
+			p.add(name, took(v.Int()))
+		case f.Message() == nil:
+			p.add(name, v.String())
+		default:
+			if t, ok := v.Message().Interface().(*timestamppb.Timestamp); ok {
+				p.add(name, fmt.Sprintf("%s, %s ago", t.AsTime().Local().Format(time.DateTime+".000"), Short(d.since(t.AsTime()))))
+			} else {
+				d.fields(p, indent+"  ", v.Message(), all)
+			}
+		}
+	}
 }

@@ -43,7 +43,7 @@ type Pane struct {
 }
 
 // keys are what is shown in the last line, the most important first.
-var keys = []string{"? help", "q quit", "enter whole", "l log", "a answer", "r restart", "d disable", "/ filter", "s sort", "space hold"}
+var keys = []string{"? help", "q quit", "enter whole", "l log", "a answer", "r restart", "d disable", "/ filter", "s sort"}
 
 // Move does what a key does to the screen alone, and reports whether it does anything.
 func (s *Screen) Move(d *Data, key string) bool {
@@ -73,6 +73,7 @@ func (s *Screen) Move(d *Data, key string) bool {
 		switch key {
 		case "s":
 			s.order[s.focus] = (s.order[s.focus] + 1) % len(lists[s.focus].orders)
+			s.Note = "sorted by " + lists[s.focus].orders[s.order[s.focus]].name
 		case "tab":
 			s.focus = (s.focus + 1) % len(lists)
 		case "shift+tab":

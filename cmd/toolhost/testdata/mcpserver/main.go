@@ -27,6 +27,7 @@ var tools = map[string]func(context.Context, string) (string, error){
 	"fail":   func(context.Context, string) (string, error) { return "", fmt.Errorf("the tool failed") },
 	"exit":   func(context.Context, string) (string, error) { os.Exit(3); return "", nil },
 	"hang":   func(context.Context, string) (string, error) { select {} },
+	"trace":  nil, // answers with the trace that it finds
 	"ask":    nil, // asks a person what its argument says, and returns the answer
 	"sample": nil, // asks a model
 	"flood": func(ctx context.Context, _ string) (string, error) {
@@ -92,6 +93,9 @@ func main() {
 			Name: name, Description: description,
 			Annotations: &mcp.ToolAnnotations{ReadOnlyHint: name == "echo", IdempotentHint: name == "echo", DestructiveHint: &no},
 		}, func(ctx context.Context, req *mcp.CallToolRequest, in text) (*mcp.CallToolResult, any, error) {
+			if parent, _ := req.Params.Meta["traceparent"].(string); name == "trace" {
+				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: parent}}}, nil, nil
+			}
 			if run == nil && req.Params.InputResponses == nil {
 				return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": question(name, in.Text)}}, nil, nil
 			}

@@ -509,7 +509,9 @@ func (x *DurableCall) GetError() *Fault {
 }
 
 type ListFleetHostsRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// On is the host that says how it sees the fleet; empty: the daemon's.
+	On            string `protobuf:"bytes,1,opt,name=on,proto3" json:"on,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -544,9 +546,20 @@ func (*ListFleetHostsRequest) Descriptor() ([]byte, []int) {
 	return file_toolhost_daemon_v1_fleet_proto_rawDescGZIP(), []int{4}
 }
 
+func (x *ListFleetHostsRequest) GetOn() string {
+	if x != nil {
+		return x.On
+	}
+	return ""
+}
+
 type ListFleetHostsResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Hosts         []*FleetHost           `protobuf:"bytes,1,rep,name=hosts,proto3" json:"hosts,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Hosts []*FleetHost           `protobuf:"bytes,1,rep,name=hosts,proto3" json:"hosts,omitempty"`
+	// Tools are those that are mounted there.
+	Tools []*FleetTool `protobuf:"bytes,2,rep,name=tools,proto3" json:"tools,omitempty"`
+	// Queue is that of durable calls.
+	Queue         *Queue `protobuf:"bytes,3,opt,name=queue,proto3" json:"queue,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -584,6 +597,20 @@ func (*ListFleetHostsResponse) Descriptor() ([]byte, []int) {
 func (x *ListFleetHostsResponse) GetHosts() []*FleetHost {
 	if x != nil {
 		return x.Hosts
+	}
+	return nil
+}
+
+func (x *ListFleetHostsResponse) GetTools() []*FleetTool {
+	if x != nil {
+		return x.Tools
+	}
+	return nil
+}
+
+func (x *ListFleetHostsResponse) GetQueue() *Queue {
+	if x != nil {
+		return x.Queue
 	}
 	return nil
 }
@@ -1107,7 +1134,7 @@ var File_toolhost_daemon_v1_fleet_proto protoreflect.FileDescriptor
 
 const file_toolhost_daemon_v1_fleet_proto_rawDesc = "" +
 	"\n" +
-	"\x1etoolhost/daemon/v1/fleet.proto\x12\x12toolhost.daemon.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dtoolhost/daemon/v1/call.proto\x1a\x1etoolhost/daemon/v1/fault.proto\"\x84\x04\n" +
+	"\x1etoolhost/daemon/v1/fleet.proto\x12\x12toolhost.daemon.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dtoolhost/daemon/v1/call.proto\x1a\x1etoolhost/daemon/v1/fault.proto\x1a\x1etoolhost/daemon/v1/state.proto\"\x84\x04\n" +
 	"\tFleetHost\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04peer\x18\x02 \x01(\tR\x04peer\x12\x12\n" +
@@ -1156,10 +1183,13 @@ const file_toolhost_daemon_v1_fleet_proto_rawDesc = "" +
 	"\tsubmitted\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\tsubmitted\x124\n" +
 	"\astarted\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\astarted\x120\n" +
 	"\x05ended\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\x05ended\x12/\n" +
-	"\x05error\x18\x0e \x01(\v2\x19.toolhost.daemon.v1.FaultR\x05error\"\x17\n" +
-	"\x15ListFleetHostsRequest\"M\n" +
+	"\x05error\x18\x0e \x01(\v2\x19.toolhost.daemon.v1.FaultR\x05error\"'\n" +
+	"\x15ListFleetHostsRequest\x12\x0e\n" +
+	"\x02on\x18\x01 \x01(\tR\x02on\"\xb3\x01\n" +
 	"\x16ListFleetHostsResponse\x123\n" +
-	"\x05hosts\x18\x01 \x03(\v2\x1d.toolhost.daemon.v1.FleetHostR\x05hosts\"\x17\n" +
+	"\x05hosts\x18\x01 \x03(\v2\x1d.toolhost.daemon.v1.FleetHostR\x05hosts\x123\n" +
+	"\x05tools\x18\x02 \x03(\v2\x1d.toolhost.daemon.v1.FleetToolR\x05tools\x12/\n" +
+	"\x05queue\x18\x03 \x01(\v2\x19.toolhost.daemon.v1.QueueR\x05queue\"\x17\n" +
 	"\x15ListFleetToolsRequest\"M\n" +
 	"\x16ListFleetToolsResponse\x123\n" +
 	"\x05tools\x18\x01 \x03(\v2\x1d.toolhost.daemon.v1.FleetToolR\x05tools\"R\n" +
@@ -1218,7 +1248,8 @@ var file_toolhost_daemon_v1_fleet_proto_goTypes = []any{
 	nil,                               // 18: toolhost.daemon.v1.FleetHost.LabelsEntry
 	(*timestamppb.Timestamp)(nil),     // 19: google.protobuf.Timestamp
 	(*Fault)(nil),                     // 20: toolhost.daemon.v1.Fault
-	(*CallEnd)(nil),                   // 21: toolhost.daemon.v1.CallEnd
+	(*Queue)(nil),                     // 21: toolhost.daemon.v1.Queue
+	(*CallEnd)(nil),                   // 22: toolhost.daemon.v1.CallEnd
 }
 var file_toolhost_daemon_v1_fleet_proto_depIdxs = []int32{
 	18, // 0: toolhost.daemon.v1.FleetHost.labels:type_name -> toolhost.daemon.v1.FleetHost.LabelsEntry
@@ -1228,15 +1259,17 @@ var file_toolhost_daemon_v1_fleet_proto_depIdxs = []int32{
 	19, // 4: toolhost.daemon.v1.DurableCall.ended:type_name -> google.protobuf.Timestamp
 	20, // 5: toolhost.daemon.v1.DurableCall.error:type_name -> toolhost.daemon.v1.Fault
 	0,  // 6: toolhost.daemon.v1.ListFleetHostsResponse.hosts:type_name -> toolhost.daemon.v1.FleetHost
-	1,  // 7: toolhost.daemon.v1.ListFleetToolsResponse.tools:type_name -> toolhost.daemon.v1.FleetTool
-	3,  // 8: toolhost.daemon.v1.ListDurableCallsResponse.calls:type_name -> toolhost.daemon.v1.DurableCall
-	3,  // 9: toolhost.daemon.v1.GetDurableCallResponse.call:type_name -> toolhost.daemon.v1.DurableCall
-	21, // 10: toolhost.daemon.v1.WaitDurableCallResponse.ended:type_name -> toolhost.daemon.v1.CallEnd
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	1,  // 7: toolhost.daemon.v1.ListFleetHostsResponse.tools:type_name -> toolhost.daemon.v1.FleetTool
+	21, // 8: toolhost.daemon.v1.ListFleetHostsResponse.queue:type_name -> toolhost.daemon.v1.Queue
+	1,  // 9: toolhost.daemon.v1.ListFleetToolsResponse.tools:type_name -> toolhost.daemon.v1.FleetTool
+	3,  // 10: toolhost.daemon.v1.ListDurableCallsResponse.calls:type_name -> toolhost.daemon.v1.DurableCall
+	3,  // 11: toolhost.daemon.v1.GetDurableCallResponse.call:type_name -> toolhost.daemon.v1.DurableCall
+	22, // 12: toolhost.daemon.v1.WaitDurableCallResponse.ended:type_name -> toolhost.daemon.v1.CallEnd
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_toolhost_daemon_v1_fleet_proto_init() }
@@ -1246,6 +1279,7 @@ func file_toolhost_daemon_v1_fleet_proto_init() {
 	}
 	file_toolhost_daemon_v1_call_proto_init()
 	file_toolhost_daemon_v1_fault_proto_init()
+	file_toolhost_daemon_v1_state_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -58,6 +58,9 @@ function update() {
   set(document.getElementById('link'), links[store.link]).className = 'link ' + store.link;
   set(document.getElementById('waiting'), waiting ? String(waiting) : '').hidden = !waiting;
   document.title = (waiting ? '(' + waiting + ') ' : '') + current.title + ' – toolhost';
+  const lost = document.getElementById('lost');
+  set(lost, store.link === 'lost' ? 'The daemon does not answer; this page goes on trying. If it was started again, the command toolhost console opens another page.' : '');
+  lost.hidden = store.link !== 'lost';
   if (store.link === 'over') return over('This page is over. The command toolhost console opens another.');
   current.update();
 }

@@ -22,7 +22,8 @@ export function plugins({main}) {
 }
 
 export function onePlugin({main, name, signal, fail}) {
-  const facts = h('div', {}), use = h('div', {}), sandbox = h('div', {}), tools = h('div', {}), log = h('ol', {class: 'log', tabindex: 0, 'aria-label': 'Log'});
+  const facts = h('div', {}), use = h('div', {}), sandbox = h('div', {}), tools = h('div', {});
+  const list = (label) => h('ol', {class: 'log', tabindex: 0, 'aria-label': label}), log = list('Log'), events = list('What happened');
   const act = (verb, method, done, detail) => h('button', {type: 'button', class: verb === 'Disable' && 'danger', onclick: async () => {
     if (!await confirm(verb + ' ' + name + '?', detail, verb)) return;
     try {
@@ -31,11 +32,14 @@ export function onePlugin({main, name, signal, fail}) {
       await describe();
     } catch (e) { fail(e); }
   }}, verb);
-  put(main, heading(name), h('p', {class: 'actions'},
+  const actions = h('p', {class: 'actions'},
     act('Restart', 'RestartPlugin', 'restarted', 'Its process ends and starts again. Calls in progress may end.'),
-    act('Disable', 'DisablePlugin', 'disabled', 'It has no tools and does not run until the command toolhost plugins enable. Calls in progress may end.')),
-  facts, use, section('Sandbox', sandbox), section('Tools', tools), section('Log', log));
+    act('Disable', 'DisablePlugin', 'disabled', 'It has no tools and does not run until the command toolhost plugins enable. Calls in progress may end.'));
+  put(main, heading(name), actions, facts, use, section('Sandbox', sandbox), section('Tools', tools),
+    section('What happened', events), section('Log', log));
 
+  const item = (l) => h('li', {class: l.host && 'ours'}, h('time', {}, clock(l.time)), ' ', l.event || l.level || '', ' ', bdi(l.text ?? ''),
+    l.call && [' ', to('call', l.call, 'call')]);
   const describe = async () => {
     const {state: daemon} = await call('GetState', {}, signal);
     const p = (daemon.plugins ?? []).find((one) => one.name === name);
@@ -48,21 +52,23 @@ export function onePlugin({main, name, signal, fail}) {
       ['last fault', p.lastFault && clock(p.lastFault.time) + ' ' + p.lastFault.text],
       ['names lost', (p.lost ?? []).map((l) => l.tool + ' to ' + (l.to || 'the program')).join(', ')],
     ]));
+    const happened = []; // read once, as a browser has few connections
+    for await (const {line} of stream('Watch', {plugin: name, events: true}, signal)) happened.push(item(line));
+    put(events, happened.slice(-maxLines));
+    events.scrollTop = events.scrollHeight;
     const {sandbox: box} = await call('GetSandbox', {name}, signal);
     put(sandbox, box ? boxed(box) : h('p', {}, 'It has no process of its own, and no sandbox.'));
     const {tools: all = []} = await call('ListTools', {}, signal);
     const own = all.filter((t) => t.plugin === name).map((t) => t.definition.tool.name);
     put(tools, own.length ? h('ul', {class: 'names'}, own.map((t) => h('li', {}, to('tool', t)))) : h('p', {class: 'none'}, 'It has none.'));
   };
+  let seen = null; // its state
   describe().catch(fail);
 
   const read = async () => {
-    for await (const {line, event} of stream('Watch', {plugin: name, follow: true}, signal)) {
-      const l = line ?? event;
-      if (!l) continue;
+    for await (const {line} of stream('Watch', {plugin: name, follow: true}, signal)) {
       const low = log.scrollTop + log.clientHeight >= log.scrollHeight - 4;
-      log.append(h('li', {class: l.host || event ? 'ours' : ''}, h('time', {}, clock(l.time)), ' ', l.level ?? '', ' ', bdi(l.text ?? ''),
-        l.call && [' ', to('call', l.call, 'call')]));
+      log.append(item(line));
       while (log.childElementCount > maxLines) log.firstElementChild.remove();
       if (low) log.scrollTop = log.scrollHeight;
     }
@@ -72,9 +78,15 @@ export function onePlugin({main, name, signal, fail}) {
   return () => {
     const p = store.activity.plugins?.find((one) => one.name === name);
     if (!p) return;
+    if (p.state !== seen) { // by whomever it was changed
+      seen = p.state;
+      actions.hidden = seen === 'disabled';
+      describe().catch(fail);
+    }
     const cpu = number(p.cpuNs) ? (store.cpu.get(name) ?? 0).toFixed(1) + ' %' : '–';
     const text = [['calls', count(p.calls)], ['waiting', count(p.waiting)], ['CPU', cpu], ['memory', bytes(p.memoryBytes)],
-      ['p50', duration(p.p50Ns)], ['p99', duration(p.p99Ns)], ['starts', count(p.starts)], ['crashes', count(p.crashes)]];
+      ['p50', duration(p.p50Ns)], ['p99', duration(p.p99Ns)], ['starts', count(p.starts)], ['crashes', count(p.crashes)],
+      ['files', count(p.descriptors)], ['refused', count(p.refusedAccesses)]];
     if (!use.firstChild) put(use, h('dl', {class: 'figures'}, text.map(([k]) => h('div', {}, h('dt', {}, k), h('dd', {})))));
     text.forEach(([, v], i) => set(use.firstChild.children[i].lastChild, v));
   };

@@ -1,0 +1,91 @@
+package durable_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/internal/durable"
+	"github.com/toolhost/toolhost/internal/test/require"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
+)
+
+// The calls of a worker that died are settled though no caller asks for them, also if their host was away meanwhile, and
+// whatever its clock says: at most once has ended, at least once waits for another worker.
+func TestDeadWorkerIsNoticed(t *testing.T) {
+	t.Parallel()
+	s, file := newSite(t, 2), filepath.Join(t.TempDir(), "ledger")
+	own := []func(*durable.Config){remote(processTools(file, false)...), trusting(s.peers(1)), func(c *durable.Config) {
+		c.Lapse, c.Now = time.Second, func() time.Time { return time.Now().Add(-5 * time.Minute) }
+	}}
+	worker := s.startProcess(1, file, true)
+	caller := s.join(0, nil, own...)
+	once := caller.submit(t, durable.Request{Tool: "once.add", Arguments: args("once")})
+	many := caller.submit(t, durable.Request{Tool: "many.add", Arguments: args("many")})
+	require.Eventually(t, "both run", func() bool { l := lines(t, file); return l["once"] == 1 && l["many"] == 1 })
+	caller.end()
+	worker.kill()
+	// It shows what is stored, and settles nothing.
+	observer := s.join(0, nil, append(own, func(c *durable.Config) { c.Existing = true })...)
+	is := func(id string) durable.State { return require.Must(observer.Get(t.Context(), id))(t).State }
+	if is(once) != durable.StateRunning || is(many) != durable.StateRunning {
+		t.Fatalf("they are %s and %s", is(once), is(many))
+	}
+	s.join(0, nil, own...)
+	require.Eventually(t, "both are settled", func() bool { return is(once) == durable.StateFailed && is(many) == durable.StateQueued })
+	if c := require.Must(observer.Get(t.Context(), once))(t); !unknown(c) {
+		t.Errorf("at most once: %+v", c)
+	}
+	s.startProcess(1, file, false)
+	if c := observer.wait(t, many); c.State != durable.StateDone || c.Attempts != 2 {
+		t.Errorf("at least once: %+v", c)
+	}
+	if l := lines(t, file); l["once"] != 1 || l["many"] != 2 {
+		t.Errorf("the ledger has %v", l)
+	}
+}
+
+// A plugin that is killed counts as a worker that is: at least once runs the call again, some times.
+func TestCrashed(t *testing.T) {
+	t.Parallel()
+	s, l := newSite(t, 2), new(ledger)
+	crash := func(_ context.Context, text string) (tool.Result, error) {
+		if text == "twice" && l.count(text) == 2 {
+			return tool.Text("done"), nil
+		}
+		return tool.Result{}, tool.Errorf(tool.CodeCrashed, "the plugin was killed")
+	}
+	many, once := noted("many", l, true, crash), noted("once", l, false, crash)
+	s.join(1, []tool.Tool{many, once}, trusting(s.peers(0)), func(c *durable.Config) { c.Attempts = 3 })
+	caller := s.join(0, nil, remote(many, once), trusting(s.peers(1)))
+	for _, want := range []struct {
+		tool, text string
+		state      durable.State
+		runs       int
+	}{{"many", "twice", durable.StateDone, 2}, {"many", "ever", durable.StateFailed, 3}, {"once", "once", durable.StateFailed, 1}} {
+		c := caller.wait(t, caller.submit(t, durable.Request{Tool: want.tool, Arguments: args(want.text)}))
+		if c.State != want.state || c.Attempts != want.runs || l.count(want.text) != want.runs || c.Error != nil && c.Error.Code != tool.CodeCrashed {
+			t.Errorf("%s of %s ran %d times: %+v, %v", want.text, want.tool, l.count(want.text), c, c.Error)
+		}
+	}
+}
+
+// A worker finds what is in the queue for it, and does not read what is there for others.
+func TestWorkerAsksForItsOwn(t *testing.T) {
+	t.Parallel()
+	s, l := newSite(t, 2), new(ledger)
+	mine, other := noted("mine", l, true, nil), noted("other", l, true, nil)
+	caller := s.join(0, nil, remote(mine, other), trusting(s.peers(1)))
+	const others = 600
+	for i := range others {
+		caller.submit(t, durable.Request{Tool: "other", Arguments: args(fmt.Sprint(i))})
+	}
+	id := caller.submit(t, durable.Request{Tool: "mine", Arguments: args("mine")})
+	worker := s.join(1, []tool.Tool{mine}, trusting(s.peers(0)))
+	caller.wait(t, id)
+	if in := worker.nc.Stats().InBytes; in > others*85/2 {
+		t.Errorf("the worker read %d bytes", in)
+	}
+}
