@@ -141,7 +141,7 @@ func (s *store) follow(ctx context.Context, c *Config) {
 	}
 }
 
-// adjust gives the streams the values that are set here, and returns those that they do not have. Replicas that nobody has
+// adjust gives the streams the values that are set here, and returns those that they do not have. Replicas that no operator has
 // set become as many as the cluster has servers for.
 func (s *store) adjust(ctx context.Context, c *Config, apply bool) (differ []string) {
 	for _, want := range s.streams(c) {

@@ -155,7 +155,7 @@ func TestStorageIsApplied(t *testing.T) {
 	says(first, "replicas of TOOLHOST_CALLS is 1, and nats.queue here says 2")
 }
 
-// In a cluster of three, durable calls are on three servers though nobody says so.
+// In a cluster of three, durable calls are on three servers though no operator says so.
 func TestClusterReplicates(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts three servers: .ci/long runs it")
