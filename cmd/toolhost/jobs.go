@@ -187,7 +187,7 @@ func queueText(q *fleet.QueueStatus) string {
 	case !q.Open:
 		return ", no durable calls: " + q.Reason
 	}
-	return fmt.Sprintf(", %s in the queue, %d run here", plural(int(q.Queued), "durable call"), q.Running)
+	return fmt.Sprintf(", %s in the queue, %d run here, results %.0f %% full", plural(int(q.Queued), "durable call"), q.Running, 100*q.Results.Fill())
 }
 
 // completeJobs completes the IDs of calls.

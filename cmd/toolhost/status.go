@@ -116,6 +116,11 @@ func problemsOf(d control.State) []string {
 	if f := d.Fleet; f != nil && f.Reached() && f.Queue != nil && !f.Queue.Open {
 		add("tools whose rule is durable cannot be called: %s", f.Queue.Reason)
 	}
+	if f := d.Fleet; f != nil && f.Queue != nil {
+		for _, text := range f.Queue.Differs {
+			add("durable calls: %s", text)
+		}
+	}
 	for _, r := range d.Refused {
 		add("the caller %s is refused: %d times, the last at %s: %s", r.Caller, r.Calls, r.Last.Format(time.TimeOnly), r.Reason)
 	}

@@ -61,12 +61,8 @@ type Config struct {
 	// MaxCalls is how many calls of each known host may be in progress here. Default: 0, 1,024.
 	MaxCalls int
 
-	// Queue has the host make the queue of durable calls on the server, for others that may not. Default: false, and
-	// hosts make it that have a rule which is durable.
-	Queue bool
-	// Lapse is how long after the last sign of life of the host that runs a durable call it counts as
-	// dead, at least 300 ms. Default: 0, 10 s.
-	Lapse time.Duration
+	// Queue is how durable calls are kept and run here.
+	Queue Queue
 
 	// Log receives what operators should know. Default: nothing does.
 	Log hclog.Logger
@@ -107,6 +103,27 @@ type Caller struct {
 	Host string
 	// Name is its caller, by its own word; empty: the caller has no name.
 	Name string
+}
+
+// Queue is how durable calls are kept and run. Replicas, Bytes and Keep are those of all hosts: what is set here is given to
+// the queue that is there when this host starts, or its configuration is loaded again.
+type Queue struct {
+	// Replicas is on how many servers of a cluster durable calls are kept, 1 to 5. Default: 3 in a cluster of three or
+	// more, else 1.
+	Replicas int `json:"replicas,omitempty" minimum:"1" maximum:"5" example:"3"`
+	// Bytes is how much the queue, and how much the results may take, 1MiB to 1024GiB; the records of calls may take half
+	// of it. Default: 256MiB.
+	Bytes int64 `json:"bytes,omitempty" is:"size" minimum:"1MiB" maximum:"1024GiB" example:"1GiB"`
+	// Keep is how long calls and their results are remembered, 1m to 8760h. Default: 168h.
+	Keep time.Duration `json:"keep,omitempty" minimum:"1m" maximum:"8760h" example:"720h"`
+	// Slots is how many calls of the queue run here at a time, 1 to 1024, from the next start on. Default: 16.
+	Slots int `json:"slots,omitempty" minimum:"1" maximum:"1024" example:"4"`
+	// Lapse is how long after the last sign of life of the host that runs a durable call it counts as dead, 300ms to 1h,
+	// from the next start on. Default: 10s.
+	Lapse time.Duration `json:"lapse,omitempty" minimum:"300ms" maximum:"1h" example:"30s"`
+	// Make has the host make the queue on the server, for others that may not. Default: false, and hosts make it that
+	// have a rule which is durable, or set replicas, bytes or keep.
+	Make bool `json:"-"`
 }
 
 // Rule says how the calls of some mounted tools are placed.
@@ -158,6 +175,9 @@ func (c *Config) Check() error {
 		return bad("%.70q is not a name of a host: use 1 to 64 letters, digits, _, . and -, first a letter or digit", c.Name)
 	case len(c.Labels) > maxLabels:
 		return bad("the host has %d labels, more than %d", len(c.Labels), maxLabels)
+	case min(c.Queue.Replicas, c.Queue.Slots) < 0 || c.Queue.Bytes < 0 || c.Queue.Replicas > 5,
+		c.Queue.Lapse != 0 && c.Queue.Lapse < 300*time.Millisecond, c.Queue.Keep != 0 && c.Queue.Keep < time.Minute:
+		return bad("the queue of durable calls has a value that is too small or too large")
 	case (c.TLS.Cert == "") != (c.TLS.Key == ""):
 		return bad("a certificate for NATS needs its key, and a key its certificate")
 	}

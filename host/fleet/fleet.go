@@ -142,6 +142,7 @@ func (f *Fleet) Reconfigure(c Config) error {
 	f.regather()
 	f.announces.send()
 	f.openSoon.send()
+	f.restore()
 	f.reconfigured()
 	f.rebuildAll()
 	return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// queue is the host's part in the queue of durable calls. It is opened when a rule is durable, or [Config.Queue] is set,
+// queue is the host's part in the queue of durable calls. It is opened when a rule is durable, or [Queue.Make] is set,
 // which makes what is missing of it on the server; by a host that only shares tools, when it is there.
 type queue struct {
 	*presence
@@ -108,7 +108,7 @@ func (q *queue) config(existing bool) durable.Config {
 	c := q.settings.Load()
 	return durable.Config{
 		Conn: q.nc, Host: q.host, Key: c.Key, Name: c.Name, Existing: existing, Log: q.log, Now: q.now,
-		Lapse: c.Lapse,
+		Slots: c.Queue.Slots, Lapse: c.Queue.Lapse, Storage: c.Queue.storage(),
 		Peers: q.peers, Accept: q.accept, Find: q.find, Repeatable: q.repeats,
 		Track: q.serve, Own: func(tool string) bool { return q.ownMode(tool) != "" },
 	}
@@ -204,7 +204,18 @@ func (q *queue) follow() {
 }
 
 func (c *Config) makesQueue() bool {
-	return c.Queue || slices.ContainsFunc(c.Rules, func(r Rule) bool { return r.Durable != "" })
+	return c.Queue.Make || c.Queue.storage() != (durable.Storage{}) || slices.ContainsFunc(c.Rules, func(r Rule) bool { return r.Durable != "" })
+}
+
+func (q Queue) storage() durable.Storage {
+	return durable.Storage{Replicas: q.Replicas, Bytes: q.Bytes, Keep: q.Keep}
+}
+
+// restore has the queue kept as other settings say.
+func (q *queue) restore() {
+	if c := q.calls.Load(); c != nil {
+		c.Set(q.settings.Load().Queue.storage())
+	}
 }
 
 // QueueStatus is the queue of durable calls, as this host sees it.

@@ -33,7 +33,7 @@ func newStore(t testing.TB) *site {
 // lasting has the calls of tools wait in the queue.
 func lasting(mode durable.Mode, patterns ...string) func(*fleet.Config) {
 	return func(c *fleet.Config) {
-		c.Lapse = 600 * time.Millisecond
+		c.Queue.Lapse = 600 * time.Millisecond
 		for _, p := range patterns {
 			c.Rules = append(c.Rules, fleet.Rule{Tools: p, Durable: mode})
 		}
@@ -358,7 +358,7 @@ func TestDurableCallWithPermissions(t *testing.T) {
 	t.Parallel()
 	key := newKey(t)
 	may := &server.SubjectPermission{Allow: []string{
-		"toolhost.v1.>", "_INBOX.>", "$SRV.>", "$JS.API.>", "$JS.ACK.TOOLHOST_CALLS.>", "$JS.FC.>", "$KV.TOOLHOST_RESULTS.>",
+		"toolhost.v1.>", "_INBOX.>", "$SRV.>", "$JS.API.>", "$JS.ACK.TOOLHOST_CALLS.>", "$JS.FC.>", "$KV.TOOLHOST_RESULTS.>", "$KV.TOOLHOST_STATE.>",
 	}}
 	url := serve(t, server.Options{
 		JetStream: true, StoreDir: t.TempDir(),

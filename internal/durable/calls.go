@@ -45,6 +45,11 @@ type Stats struct {
 	Ran uint64 `json:"ran"`
 	// Refused is how many messages in the queue were refused: forged, damaged, or there again.
 	Refused uint64 `json:"refused"`
+	// State is how full the records of calls are, and Results their results, by all hosts, half a minute ago at most.
+	State   Level `json:"state"`
+	Results Level `json:"results"`
+	// Differs is what is kept in another way than [Storage] says, and why.
+	Differs []string `json:"differs,omitempty"`
 }
 
 // Open makes sure that the queue and the bucket are there, and begins to run the calls of tools that
@@ -69,6 +74,7 @@ func Open(ctx context.Context, cfg Config) (*Calls, error) {
 		stop()
 		return nil, unavailable("subscribing", err)
 	}
+	c.done.Go(func() { s.follow(run, &c.cfg) })
 	if !cfg.Existing {
 		c.keep()
 	}
@@ -110,6 +116,7 @@ func (c *Calls) Stats() Stats {
 	return Stats{
 		Running: c.worker.inProgress(), Slots: c.cfg.Slots, Queued: c.store.inQueue(),
 		Ran: c.worker.ran.Load(), Refused: c.worker.refused.Load(),
+		State: c.store.level(StateName), Results: c.store.level(ResultsName), Differs: c.store.differs(),
 	}
 }
 

@@ -236,7 +236,7 @@ func TestDeletedQueue(t *testing.T) {
 	s.join(1, []tool.Tool{add}, trusting(s.peers(0)), func(c *durable.Config) { c.Existing, c.Lapse = true, time.Second })
 	caller.wait(t, caller.submit(t, durable.Request{Tool: "add", Arguments: args("a")}))
 	js := require.Must(jetstream.New(s.dial(0)))(t)
-	for i, streams := range [][]string{{durable.QueueName}, {"KV_" + durable.ResultsName}, {"KV_" + durable.ResultsName, durable.QueueName}} {
+	for i, streams := range [][]string{{durable.QueueName}, {"KV_" + durable.StateName}, {"KV_" + durable.ResultsName, durable.QueueName}} {
 		for _, name := range streams {
 			require.NoError(t, js.DeleteStream(t.Context(), name))
 		}
@@ -288,7 +288,7 @@ func TestSubmitWithoutAnswer(t *testing.T) {
 func TestWaitWithoutNews(t *testing.T) {
 	t.Parallel()
 	s := newKeys(t, 1)
-	s.denying(0, "$JS.API.CONSUMER.CREATE.KV_"+durable.ResultsName+".>")
+	s.denying(0, "$JS.API.CONSUMER.CREATE.KV_"+durable.StateName+".>")
 	caller := s.join(0, nil, remote(noted("add", new(ledger), true, nil)))
 	id := caller.submit(t, durable.Request{Tool: "add", Arguments: args("a")})
 	const most = 20 * 300 * time.Millisecond

@@ -40,7 +40,7 @@ func TestClusterLosesLeaders(t *testing.T) {
 			cluster.Ready()
 			fallthrough
 		case calls / 4:
-			lost := cluster.StreamLeader(map[int]string{calls / 4: durable.QueueName, calls / 2: "KV_" + durable.ResultsName}[i])
+			lost := cluster.StreamLeader(map[int]string{calls / 4: durable.QueueName, calls / 2: "KV_" + durable.StateName}[i])
 			cluster.Stop(lost)
 			all.Go(func() {
 				before := l.all.Load()

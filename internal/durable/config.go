@@ -63,19 +63,30 @@ type Config struct {
 	// Default: 0, 10 s.
 	Lapse time.Duration
 
-	// Queue is how many calls may wait or run, and Bytes how much the queue, and the results,
-	// may take. Keep is how long a call is remembered. Replicas is on how many servers of a cluster
-	// they are stored. They count for the first host that comes: what is there is used as it is.
-	// Default: 0: 10,000 calls, 256 MiB, 7 days, 1 server.
-	Queue    int
-	Bytes    int64
-	Keep     time.Duration
-	Replicas int
+	// Queue is how many calls may wait or run, if this host makes the queue. Default: 0, 10,000.
+	Queue int
+	Storage
+	// Fetched is how long a result is kept at least that its caller has fetched. Default: 0, 1 h.
+	Fetched time.Duration
 
 	// Log receives what operators should know. Default: nothing does.
 	Log hclog.Logger
 	// Now is the clock of the times that people see; nothing is decided by it. Default: time.Now.
 	Now func() time.Time
+
+	said Storage // without defaults
+}
+
+// Storage is how the queue, the records and the results are kept. What is set here is given to those that are there, too;
+// what is not set stays as it is there.
+type Storage struct {
+	// Replicas is on how many servers of a cluster they are. Default: 0, 3 in a cluster that has so many, else 1.
+	Replicas int
+	// Bytes is how much the queue, and how much the results may take; the records may take half of it.
+	// Default: 0, 256 MiB.
+	Bytes int64
+	// Keep is how long a call is remembered. Default: 0, 7 days.
+	Keep time.Duration
 }
 
 // Key is the key of a host: an NKey of the user type.
@@ -154,7 +165,19 @@ const (
 	defaultBytes    = 256 << 20
 	defaultKeep     = 7 * 24 * time.Hour
 	minKeep         = time.Minute
+	defaultFetched  = time.Hour
 )
+
+// filled returns it with defaults.
+func (s Storage) filled(nc *nats.Conn) Storage {
+	s.Bytes, s.Keep = cmp.Or(s.Bytes, defaultBytes), cmp.Or(s.Keep, defaultKeep)
+	if s.Replicas == 0 {
+		if s.Replicas = 1; nc != nil && nc.ConnectedClusterName() != "" {
+			s.Replicas = 3
+		}
+	}
+	return s
+}
 
 // check sets the defaults and reports the first mistake.
 func (c *Config) check() error {
@@ -162,9 +185,8 @@ func (c *Config) check() error {
 	c.Attempts = cmp.Or(c.Attempts, defaultAttempts)
 	c.Lapse = cmp.Or(c.Lapse, defaultLapse)
 	c.Queue = cmp.Or(c.Queue, defaultQueue)
-	c.Bytes = cmp.Or(c.Bytes, defaultBytes)
-	c.Keep = cmp.Or(c.Keep, defaultKeep)
-	c.Replicas = cmp.Or(c.Replicas, 1)
+	c.Fetched = cmp.Or(c.Fetched, defaultFetched)
+	c.said, c.Storage = c.Storage, c.filled(c.Conn)
 	if c.Log == nil {
 		c.Log = hclog.NewNullLogger()
 	}

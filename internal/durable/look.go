@@ -165,7 +165,7 @@ func (c *Calls) get(ctx context.Context, id string) (*record, jetstream.KeyValue
 
 func distrusted(id string, err error) error {
 	e := tool.Errorf(tool.CodeInvalidResult, "what is stored of call %s is not believed: %w", id, err)
-	e.OperatorHint = "others can write to the bucket " + ResultsName + ": see the permissions of the NATS users"
+	e.OperatorHint = "others can write to the buckets " + StateName + " and " + ResultsName + ": see the permissions of the NATS users"
 	return e
 }
 
@@ -179,13 +179,18 @@ func (c *Calls) look(ctx context.Context, id string) (Call, time.Duration, error
 	if r.state() == StateDone {
 		res, err := c.store.result(ctx, r)
 		var forged *forgedError
+		if errors.Is(err, jetstream.ErrKeyNotFound) && c.store.removed(ctx, r) {
+			return Call{}, 0, tool.Errorf(tool.CodeNotFound, "the result of call %s was fetched, and has made room for others since", id)
+		}
 		if errors.As(err, &forged) || errors.Is(err, jetstream.ErrKeyNotFound) {
 			return Call{}, 0, distrusted(id, err)
 		}
 		if err != nil {
 			return Call{}, 0, unavailable("reading the result of call "+id, err)
 		}
-		call.Result = res
+		if call.Result = res; r.s.Chunks > 0 {
+			c.store.fetched(ctx, r)
+		}
 	}
 	return call, again, nil
 }

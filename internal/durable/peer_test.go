@@ -32,10 +32,10 @@ func TestPeerCannotDeleteQueue(t *testing.T) {
 	require.NoError(t, err)
 	defer nc.Close()
 	js := require.Must(jetstream.New(nc))(t)
-	bucket := "KV_" + durable.ResultsName
+	bucket := "KV_" + durable.StateName
 	for what, try := range map[string]func(context.Context) error{
 		"$JS.API.STREAM.DELETE." + durable.QueueName: func(ctx context.Context) error { return js.DeleteStream(ctx, durable.QueueName) },
-		"$JS.API.STREAM.DELETE." + bucket:            func(ctx context.Context) error { return js.DeleteKeyValue(ctx, durable.ResultsName) },
+		"$JS.API.STREAM.DELETE." + bucket:            func(ctx context.Context) error { return js.DeleteKeyValue(ctx, durable.StateName) },
 		"$JS.API.STREAM.UPDATE." + durable.QueueName: func(ctx context.Context) error {
 			_, err := js.UpdateStream(ctx, jetstream.StreamConfig{Name: durable.QueueName, Subjects: []string{">"}})
 			return err
@@ -77,11 +77,11 @@ func TestPeerCannotDeleteQueue(t *testing.T) {
 	if !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 		t.Errorf("the queue of another: %v", err)
 	}
-	kv := require.Must(js.KeyValue(t.Context(), durable.ResultsName))(t)
+	kv := require.Must(js.KeyValue(t.Context(), durable.StateName))(t)
 	// What a consumer delivers goes to a subject of the peer's choice, in the server's name.
 	require.Must(kv.Put(t.Context(), "bait", nil))(t)
 	push := require.Must(js.CreatePushConsumer(t.Context(), bucket, jetstream.ConsumerConfig{
-		FilterSubject: "$KV." + durable.ResultsName + ".bait", AckPolicy: jetstream.AckNonePolicy,
+		FilterSubject: "$KV." + durable.StateName + ".bait", AckPolicy: jetstream.AckNonePolicy,
 		DeliverSubject: "$JS.API.STREAM.DELETE." + durable.QueueName,
 	}))(t)
 	worker := s.join(1, []tool.Tool{add}, trusting(s.peers(0)))

@@ -19,7 +19,8 @@ import (
 // The names of what is stored.
 const (
 	QueueName   = "TOOLHOST_CALLS"   // the stream
-	ResultsName = "TOOLHOST_RESULTS" // the bucket
+	StateName   = "TOOLHOST_STATE"   // the bucket of the records
+	ResultsName = "TOOLHOST_RESULTS" // that of the results which are too large for a record
 )
 
 const (
@@ -27,22 +28,27 @@ const (
 	chunkSize    = 512 << 10
 	maxChunks    = 2 << 10
 	maxResult    = 64 << 20
-	full         = jetstream.ErrorCode(10077) // what is stored has its most messages or bytes
 )
 
-// store is the queue and the bucket.
+// store is the queue and the buckets.
 type store struct {
-	nc     *nats.Conn
-	js     jetstream.JetStream
-	queue  jetstream.Stream
-	bucket jetstream.KeyValue
-	chunk  int
-	remade atomic.Uint64 // how often the queue or the bucket was made again
+	nc      *nats.Conn
+	js      jetstream.JetStream
+	queue   jetstream.Stream
+	bucket  jetstream.KeyValue // of the records
+	results jetstream.KeyValue
+	chunk   int
+	remade  atomic.Uint64 // how often the queue or a bucket was made again
+	asked   chan struct{} // receives when said has changed
 
 	mu     sync.Mutex
 	server time.Time // the server's clock at synced
 	synced time.Time
 	queued uint64 // calls in the queue by then
+	said   Storage
+	levels map[string]Level // by bucket
+	looked time.Time        // when the level of the records was last asked for
+	differ []string         // what is not as said
 }
 
 func openStore(ctx context.Context, c *Config) (*store, error) {
@@ -50,19 +56,32 @@ func openStore(ctx context.Context, c *Config) (*store, error) {
 	if err != nil {
 		return nil, unavailable("JetStream", err)
 	}
-	s := &store{nc: c.Conn, js: js, chunk: min(chunkSize, int(c.Conn.MaxPayload())-overhead)}
+	s := &store{
+		nc: c.Conn, js: js, chunk: min(chunkSize, int(c.Conn.MaxPayload())-overhead), said: c.said,
+		asked: make(chan struct{}, 1), levels: map[string]Level{},
+	}
 	if _, err := js.AccountInfo(ctx); err != nil {
 		return nil, noJetStream(err)
 	}
-	if s.queue, err = findQueue(ctx, js, c); err != nil {
-		return nil, noQueue(err)
+	for _, want := range s.streams(c) {
+		stream, err := find(ctx, js, want, c.Existing)
+		if err != nil {
+			return nil, noQueue(err)
+		}
+		got := stream.CachedInfo().Config
+		if got.Retention != want.Retention || got.Discard != want.Discard || got.MaxMsgsPerSubject != want.MaxMsgsPerSubject {
+			e := unavailable("the stream "+want.Name, errors.New("it is of another kind: it would lose what it has when it is full"))
+			e.OperatorHint = "remove the stream, and it is made again"
+			return nil, e
+		}
+		if want.Name == QueueName {
+			s.queue = stream
+		}
 	}
-	if c := s.queue.CachedInfo().Config; c.Retention != jetstream.WorkQueuePolicy || c.Discard != jetstream.DiscardNew {
-		e := unavailable("the stream "+QueueName, errors.New("it is not a work queue that refuses new messages when it is full"))
-		e.OperatorHint = "remove the stream, and it is made again"
-		return nil, e
+	if s.bucket, err = js.KeyValue(ctx, StateName); err == nil {
+		s.results, err = js.KeyValue(ctx, ResultsName)
 	}
-	if s.bucket, err = findBucket(ctx, js, c); err != nil {
+	if err != nil {
 		return nil, noQueue(err)
 	}
 	if err = s.readFromLeader(ctx); err != nil {
@@ -71,46 +90,15 @@ func openStore(ctx context.Context, c *Config) (*store, error) {
 	return s, nil
 }
 
-// findQueue returns the stream, and makes it if it is not there.
-func findQueue(ctx context.Context, js jetstream.JetStream, c *Config) (jetstream.Stream, error) {
-	stream, err := js.Stream(ctx, QueueName)
-	if c.Existing || !errors.Is(err, jetstream.ErrStreamNotFound) {
-		return stream, err
-	}
-	stream, err = js.CreateStream(ctx, jetstream.StreamConfig{
-		Name: QueueName, Description: "toolhost: calls that wait or run", Subjects: []string{subjects + "*.*"},
-		Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage, Discard: jetstream.DiscardNew,
-		MaxMsgs: int64(c.Queue), MaxBytes: c.Bytes, MaxAge: c.Keep, Replicas: c.Replicas, Duplicates: min(2*time.Minute, c.Keep),
-	})
-	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another host was quicker
-		return js.Stream(ctx, QueueName)
-	}
-	return stream, err
-}
-
-// findBucket returns the bucket, and makes it if it is not there.
-func findBucket(ctx context.Context, js jetstream.JetStream, c *Config) (jetstream.KeyValue, error) {
-	bucket, err := js.KeyValue(ctx, ResultsName)
-	if c.Existing || !errors.Is(err, jetstream.ErrBucketNotFound) {
-		return bucket, err
-	}
-	bucket, err = js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
-		Bucket: ResultsName, Description: "toolhost: calls and their results", History: 1,
-		TTL: c.Keep, MaxBytes: c.Bytes, Storage: jetstream.FileStorage, Replicas: c.Replicas,
-	})
-	if errors.Is(err, jetstream.ErrBucketExists) || errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-		return js.KeyValue(ctx, ResultsName)
-	}
-	return bucket, err
-}
-
-// madeAgain reports whether an error says that the queue or the bucket was deleted, and it is there again.
+// madeAgain reports whether an error says that the queue or a bucket was deleted, and it is there again.
 func (s *store) madeAgain(ctx context.Context, err error, c *Config) bool {
 	if c.Existing || !errors.Is(err, jetstream.ErrNoStreamResponse) {
 		return false
 	}
-	if _, err = findQueue(ctx, s.js, c); err == nil {
-		_, err = findBucket(ctx, s.js, c)
+	for _, want := range s.streams(c) {
+		if _, err = find(ctx, s.js, want, c.Existing); err != nil {
+			break
+		}
 	}
 	s.remade.Add(1)
 	return err == nil
@@ -135,7 +123,7 @@ func noJetStream(err error) error {
 		e.OperatorHint = "start the NATS server with JetStream (-js), or name a directory for the embedded one; an account needs it too"
 	} else {
 		e.OperatorHint = "the NATS user needs the permissions in docs/fleet.md, and the account room for the streams " +
-			QueueName + " and KV_" + ResultsName
+			QueueName + ", KV_" + StateName + " and KV_" + ResultsName
 	}
 	return e
 }
@@ -232,7 +220,7 @@ func (s *store) result(ctx context.Context, r *record) (*tool.Result, error) {
 		text = make([]byte, 0, min(r.s.Size, r.s.Chunks*int(s.nc.MaxPayload())))
 	}
 	for n := range r.s.Chunks {
-		e, err := s.bucket.Get(ctx, chunkKey(r, r.s.Claim, n))
+		e, err := s.results.Get(ctx, chunkKey(r, r.s.Claim, n))
 		if err != nil {
 			return nil, err
 		}

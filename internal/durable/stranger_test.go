@@ -33,7 +33,7 @@ func (s *site) stranger(t *testing.T, n int) *stranger {
 	if x.js, err = jetstream.New(x.nc); err != nil {
 		t.Fatal(err)
 	}
-	if x.bucket, err = x.js.KeyValue(t.Context(), durable.ResultsName); err != nil {
+	if x.bucket, err = x.js.KeyValue(t.Context(), durable.StateName); err != nil {
 		t.Fatal(err)
 	}
 	require.Must(x.nc.Subscribe("toolhost.v1.q.>", func(m *nats.Msg) {
@@ -249,10 +249,10 @@ func TestStrangersRecords(t *testing.T) {
 	if _, err := caller.Get(t.Context(), id2); err != nil {
 		t.Errorf("as it was: %v", err)
 	}
-	keys := require.Must(x.bucket.Keys(t.Context()))(t)
-	for _, k := range keys {
+	results := require.Must(x.js.KeyValue(t.Context(), durable.ResultsName))(t)
+	for _, k := range require.Must(results.Keys(t.Context()))(t) {
 		if strings.HasPrefix(k, key2+".") {
-			x.put(k, []byte("other"))
+			require.Must(results.Put(t.Context(), k, []byte("other")))(t)
 		}
 	}
 	distrusted("another chunk")

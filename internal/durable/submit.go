@@ -43,6 +43,9 @@ func (c *Calls) Submit(ctx context.Context, r Request) (id string, err error) {
 	if err != nil {
 		return "", err
 	}
+	if err := c.store.admit(ctx); err != nil {
+		return "", c.refused(r.Tool, err)
+	}
 	e := &envelope{order: o, sealed: sealed, arguments: arguments}
 	key, stored := keyOf(o.Key, o.ID), (&record{sealed: sealed}).pack()
 	e.revision, err = c.store.bucket.Create(ctx, key, stored)
@@ -191,10 +194,10 @@ func (c *Calls) refused(name string, err error) error {
 	switch {
 	case errors.As(err, &e), errors.Is(err, context.Canceled):
 		return err
-	case errors.As(err, &api) && api.ErrorCode == full:
+	case isFull(err):
 		e = tool.Errorf(tool.CodeResourceExhausted, "the queue of durable calls is full: %w", err)
 		e.Hint, e.Unsent = "try again later", true
-		e.OperatorHint = "more workers, or a larger stream " + QueueName
+		e.OperatorHint = "more workers, or a larger nats.queue.bytes; toolhost doctor says how full it is"
 	case errors.As(err, &api), errors.Is(err, jetstream.ErrNoStreamResponse):
 		e = unavailable("the call was not submitted", err)
 		e.Unsent = true

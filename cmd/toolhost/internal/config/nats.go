@@ -59,6 +59,8 @@ type NATS struct {
 	// Store is the directory in which the embedded server keeps durable calls. Default: nats in the user's state
 	// directory if a rule has durable, else nothing is kept.
 	Store string `json:"store,omitempty" is:"path" example:"nats"`
+	// Queue is how durable calls are kept and run.
+	Queue fleet.Queue `json:"queue"`
 }
 
 // Addresses are URLs with commas between them. They marshal without what looks like a secret.

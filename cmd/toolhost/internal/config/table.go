@@ -76,7 +76,7 @@ func (s *Server) setDefaults() {
 }
 
 // root describes the whole file.
-func root() *setting.Setting { return &setting216 }
+func root() *setting.Setting { return &setting222 }
 
 var (
 	setting1   = setting.Setting{Kind: setting.Kind{Title: "a path", MinLength: 1, Form: "file-path"}, Types: []string{"string"}}
@@ -293,6 +293,12 @@ var (
 	setting212 = setting.Setting{Kind: setting.Kind{MaxItems: 1000}, Name: "callers", Types: []string{"object", "null"}, Each: &setting210, Names: &setting211}
 	setting213 = setting.Setting{Kind: setting.Kind{Minimum: "1", Maximum: "65536"}, Name: "max_calls", Types: []string{"integer"}, Default: json.RawMessage("1024")}
 	setting214 = setting.Setting{Kind: setting.Kind{Title: "a path", MinLength: 1, Form: "file-path"}, Name: "store", Types: []string{"string"}}
-	setting215 = setting.Setting{Name: "nats", Types: []string{"object", "null"}, Members: []*setting.Setting{&setting186, &setting187, &setting188, &setting190, &setting56, &setting191, &setting194, &setting195, &setting196, &setting197, &setting202, &setting209, &setting212, &setting213, &setting214}}
-	setting216 = setting.Setting{Types: []string{"object", "null"}, Members: []*setting.Setting{&setting2, &setting3, &setting4, &setting24, &setting25, &setting26, &setting27, &setting28, &setting29, &setting35, &setting38, &setting48, &setting73, &setting77, &setting80, &setting124, &setting130, &setting155, &setting169, &setting185, &setting215}}
+	setting215 = setting.Setting{Kind: setting.Kind{Minimum: "1", Maximum: "5"}, Name: "replicas", Types: []string{"integer"}}
+	setting216 = setting.Setting{Kind: setting.Kind{Title: "a size such as 64MiB; units are B, KiB, MiB and GiB", Pattern: "^[0-9]{1,18} ?(B|KiB|MiB|GiB)$", Minimum: "1MiB", Maximum: "1024GiB", Form: "byte-size"}, Name: "bytes", Types: []string{"string"}}
+	setting217 = setting.Setting{Kind: setting.Kind{Title: "a time such as 30s or 10m", Pattern: "^([0-9]{1,9}(\\.[0-9]{1,9})?(ns|us|ms|s|m|h)){1,6}$", Minimum: "1m", Maximum: "8760h", Form: "go-duration"}, Name: "keep", Types: []string{"string"}}
+	setting218 = setting.Setting{Kind: setting.Kind{Minimum: "1", Maximum: "1024"}, Name: "slots", Types: []string{"integer"}}
+	setting219 = setting.Setting{Kind: setting.Kind{Title: "a time such as 30s or 10m", Pattern: "^([0-9]{1,9}(\\.[0-9]{1,9})?(ns|us|ms|s|m|h)){1,6}$", Minimum: "300ms", Maximum: "1h", Form: "go-duration"}, Name: "lapse", Types: []string{"string"}}
+	setting220 = setting.Setting{Name: "queue", Types: []string{"object", "null"}, Members: []*setting.Setting{&setting215, &setting216, &setting217, &setting218, &setting219}}
+	setting221 = setting.Setting{Name: "nats", Types: []string{"object", "null"}, Members: []*setting.Setting{&setting186, &setting187, &setting188, &setting190, &setting56, &setting191, &setting194, &setting195, &setting196, &setting197, &setting202, &setting209, &setting212, &setting213, &setting214, &setting220}}
+	setting222 = setting.Setting{Types: []string{"object", "null"}, Members: []*setting.Setting{&setting2, &setting3, &setting4, &setting24, &setting25, &setting26, &setting27, &setting28, &setting29, &setting35, &setting38, &setting48, &setting73, &setting77, &setting80, &setting124, &setting130, &setting155, &setting169, &setting185, &setting221}}
 )

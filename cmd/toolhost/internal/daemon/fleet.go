@@ -145,9 +145,11 @@ func (d *daemon) warnOfFleet(m *member, n config.NATS) {
 
 // fleetConfig returns what the fleet is told.
 func (d *daemon) fleetConfig(m *member, n config.NATS) fleet.Config {
+	queue := n.Queue
+	queue.Make = m.stores
 	return fleet.Config{
 		URL: m.url, KeepTrying: true, Credentials: n.Credentials, TLS: n.TLS, Key: m.key, Name: m.name, Labels: n.Labels,
-		Peers: n.Known(), Share: n.Share, Mount: n.Mount, Prefix: n.Prefix, Rules: n.Rules, MaxCalls: n.MaxCalls, Queue: m.stores,
+		Peers: n.Known(), Share: n.Share, Mount: n.Mount, Prefix: n.Prefix, Rules: n.Rules, MaxCalls: n.MaxCalls, Queue: queue,
 		Accept: d.acceptOfFleet, Log: d.log.Named("fleet"),
 	}
 }

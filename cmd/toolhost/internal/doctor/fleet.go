@@ -13,10 +13,12 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/paths"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host/fleet"
+	"github.com/toolhost/toolhost/internal/durable"
 )
 
 const (
 	natsTimeout = 2 * time.Second // for a connection to a server
+	nearlyFull  = 0.8             // of what durable calls may take
 	largeSkew   = time.Minute     // between the clocks of two hosts: what they say of times misleads
 )
 
@@ -81,6 +83,15 @@ func checkHosts(ctx context.Context, p *patient, c *control.Client) {
 	}
 	switch q := f.Queue; {
 	case q != nil && q.Open:
+		for i, l := range []durable.Level{q.State, q.Results} {
+			if l.Fill() >= nearlyFull {
+				p.warning(fmt.Sprintf("the %s of durable calls take %d of %d MiB: calls fail when they are full", []string{"records", "results"}[i], l.Bytes>>20, l.Max>>20),
+					"raise nats.queue.bytes, or lower nats.queue.keep; if no call of this fleet took so much, another program writes there")
+			}
+		}
+		for _, d := range q.Differs {
+			p.warning("durable calls are kept in another way than the configuration says: "+d, "give all hosts the same nats.queue, and start one again")
+		}
 		p.ok(fmt.Sprintf("durable calls can be made: %d are in the queue", q.Queued))
 	case q != nil && f.Reached():
 		p.failed("tools whose rule is durable cannot be called: "+q.Reason, "give the NATS server JetStream, or remove durable under nats.rules")
