@@ -19,9 +19,13 @@ import (
 func TestTaskOfCallThatWaitsForApproval(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
-	yes := policy.ApproverFunc(func(context.Context, policy.Request) (policy.Decision, error) { return policy.Decision{Verdict: policy.Allow}, nil })
+	yes := policy.ApproverFunc(func(context.Context, policy.Request) (policy.Decision, error) {
+		return policy.Decision{Verdict: policy.Allow}, nil
+	})
 	join(t, s.config("b", share("*"), func(c *fleet.Config) {
-		c.Accept = func(fleet.Caller) ([]host.SessionOption, error) { return []host.SessionOption{host.WithApprover(yes)}, nil }
+		c.Accept = func(fleet.Caller) ([]host.SessionOption, error) {
+			return []host.SessionOption{host.WithApprover(yes)}, nil
+		}
 	}), says("risky", "done", func(d *tool.Definition) { d.Safety = tool.Dangerous }))
 	a := join(t, s.config("a", mount("*"), lasting(durable.AtMostOnce, "*")))
 	require.Eventually(t, "the tool", func() bool { return a.has("risky") })

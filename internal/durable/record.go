@@ -163,7 +163,7 @@ func (r *record) call() Call {
 		ID: r.ID, Tool: r.Tool, Digest: r.Digest, Caller: r.Caller, IdempotencyKey: r.Named, Mode: r.Mode, State: r.state(), Own: r.At != "",
 		TTL: tool.Duration(r.ttl()), Submitted: r.Submitted, Host: r.Host,
 	}
-	if c.State == StateWaiting && sumOf(r.result) == r.order.Arguments {
+	if c.State == StateWaiting && sumOf(r.result) == r.Arguments {
 		c.Arguments = r.result
 	}
 	if s := r.s; s != nil {
