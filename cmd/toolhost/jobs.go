@@ -25,14 +25,14 @@ queue of the NATS server until a host of the fleet takes them, and outlive the c
 daemons and the server. toolhost call prints the ID of such a call, and with --detach does not
 wait for it.
 
-STATE is queued, running, done (it has a result), failed (it has an error), canceled, or
-expired: no host took it within a day. Calls are forgotten after a week. Those submitted last
-are first. You see your own, and who runs the daemon sees those of all callers. toolhost audit
-show takes their IDs, too.`
+STATE is waiting (for a yes), queued, running, done (it has a result), failed (it has an error),
+canceled, or expired: no host took it within a day. Calls are forgotten after a week. Those
+submitted last are first. You see your own, and who runs the daemon sees those of all callers.
+toolhost audit show takes their IDs, too.`
 
 // jobStates are those that durable calls can be in.
 var jobStates = []string{
-	string(durable.StateQueued), string(durable.StateRunning), string(durable.StateDone), string(durable.StateFailed),
+	string(durable.StateWaiting), string(durable.StateQueued), string(durable.StateRunning), string(durable.StateDone), string(durable.StateFailed),
 	string(durable.StateCanceled), string(durable.StateExpired),
 }
 

@@ -483,3 +483,35 @@ func TestTaskOfDurableTool(t *testing.T) {
 		t.Errorf("the call of a task that was canceled is %s", c.State)
 	}
 }
+
+// A task that waits for a yes is asked about again after a kill, and runs once with the yes, and never without.
+func TestTaskThatWaitsForApproval(t *testing.T) {
+	t.Parallel()
+	const can = `"extensions":{"io.modelcontextprotocol/tasks":{}}`
+	hub, b, work := newWorld(t, "player"), newWorld(t), newWork(t)
+	b.sharesKey(hub)
+	_, url := hub.fleetOf("  share: ['play.*']")
+	b.configure("tools: {play.run: {approval: ask}}", "callers: {ann: {ask: [queue]}}", "nats:", "  url: "+url, "  name: b", "  mount: ['*']", "  "+atMostOnce)
+	f := b.serveMCP()
+	ann := b.token("ann")
+	b.has("play.run")
+	a := f.tasked(ann, can, "tools/call", "play_run", `"name":"play_run","arguments":`+work.call())
+	id := a.Result.TaskID
+	if len(id) != 26 {
+		t.Fatalf("not a task: %s", a.text)
+	}
+	question := func() string { return b.nextQuestion().ID }
+	question()
+	b.run("jobs", "--state", "waiting").exits(0).prints(id, "ann")
+	f.ends(syscall.SIGKILL, -1)
+	f = b.serveMCP()
+	b.run("approvals", "approve", question()).exits(0)
+	work.mayEnd()
+	b.until("the task has ended", func() bool {
+		a = f.tasked(ann, can, "tasks/get", id, `"taskId":"`+id+`"`)
+		return a.Result.Status == "completed"
+	})
+	if c := b.callOf(id); c.State != durable.StateDone || work.runs() != 1 {
+		t.Errorf("after %d runs: %+v", work.runs(), c)
+	}
+}

@@ -98,10 +98,10 @@ func (r *remoteCall) queued(ctx context.Context) (tool.Result, error) {
 	return outcomeOf(c, name)
 }
 
-// maxFollowed bounds the calls without a caller that waits, whose ends are waited for, to be recorded.
+// maxFollowed bounds the calls whose callers have gone, and whose ends are waited for, to be recorded.
 const maxFollowed = 1024
 
-// followed has the end of a call recorded whose caller has stopped waiting, as the error says. When the host ends before
+// followed has the end of a call recorded whose caller has gone, as the error says. When the host ends before
 // it, nothing is recorded: the log says that the call has begun.
 func (q *queue) followed(id, name string, err error, end func(tool.Result, error)) {
 	if q.following.Add(1) > maxFollowed {

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -11,6 +12,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/task"
 	"github.com/toolhost/toolhost/internal/durable"
+	"github.com/toolhost/toolhost/internal/durable/mode"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -46,7 +48,7 @@ func (s *taskStore) Start(ctx context.Context, c task.Call) (task.Task, error) {
 	if f == nil || c.Running || c.Session.Caller().Name == "" || f.DurableMode(c.Tool) == "" {
 		return s.Memory.Start(ctx, c)
 	}
-	c.ID = rand.Text()
+	c.ID = cmp.Or(c.ID, rand.Text()) // it is that of a call that an earlier process has stored
 	run, begun := c.Run, newSignal()
 	if run == nil {
 		run = func(ctx context.Context, _ task.Asker) (end task.End) {
@@ -57,12 +59,16 @@ func (s *taskStore) Start(ctx context.Context, c task.Call) (task.Task, error) {
 	c.Run = func(ctx context.Context, ask task.Asker) task.End {
 		defer begun.send()
 		ctx = WithSubmission(ctx, c.ID, func(string) { begun.send() })
+		held := false // it waits for a yes, and survives this process
+		ctx = context.WithValue(ctx, mode.Asked{}, func() { held = f.hold(ctx, c) == nil })
 		end := run(ctx, func(ctx context.Context, question json.RawMessage) (json.RawMessage, error) {
 			begun.send()
 			return ask(ctx, question)
 		})
 		if errors.Is(context.Cause(ctx), task.ErrCancelled) { // it may have been submitted just then
 			_ = s.cancelCall(context.WithoutCancel(ctx), c.ID)
+		} else if held && end.Err != nil && ctx.Err() == nil {
+			_ = f.refuse(ctx, c.ID, end.Err)
 		}
 		return end
 	}
@@ -79,6 +85,35 @@ func (s *taskStore) Start(ctx context.Context, c task.Call) (task.Task, error) {
 		return now, nil
 	}
 	return t, nil
+}
+
+// hold stores a call that waits for a yes.
+func (q *queue) hold(ctx context.Context, c task.Call) error {
+	ctx, cancel := context.WithTimeout(ctx, submitTime)
+	defer cancel()
+	calls, err := q.open(ctx, true)
+	t, there := q.host.Get(c.Tool)
+	if err != nil || !there {
+		return err
+	}
+	name := t.Claimed.Name
+	if t.Owner != Owner {
+		name = t.Name
+	}
+	return calls.Hold(ctx, durable.Request{
+		ID: c.ID, Tool: name, Own: t.Owner != Owner, Arguments: c.Arguments, Caller: c.Session.Caller().Name, Mode: q.DurableMode(t.Name),
+	})
+}
+
+// refuse ends a call that is stored and waits for a yes.
+func (q *queue) refuse(ctx context.Context, id string, why error) error {
+	ctx, cancel := context.WithTimeout(ctx, submitTime)
+	defer cancel()
+	calls, err := q.open(ctx, false)
+	if err != nil {
+		return err
+	}
+	return calls.Refuse(ctx, id, why)
 }
 
 // Get implements [task.Store].

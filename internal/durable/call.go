@@ -28,6 +28,7 @@ type State string
 
 // The states.
 const (
+	StateWaiting  State = "waiting"  // it is not in the queue: its caller's host waits for a yes
 	StateQueued   State = "queued"   // no worker has begun
 	StateRunning  State = "running"  // a worker runs it
 	StateDone     State = "done"     // it has a result, with IsError too
@@ -97,6 +98,9 @@ type Call struct {
 	Result *tool.Result `json:"result,omitempty"`
 	// Phases are where the time went at the worker, by its own word; nil: it is not known.
 	Phases *policy.Phases `json:"-"`
+	// Host is the name of the host that submitted it. Arguments are those of a call that waits for a yes.
+	Host      string          `json:"-"`
+	Arguments json.RawMessage `json:"-"`
 	// Error is why a call has no result; nil: it has one, or has not ended.
 	Error *tool.Error `json:"error,omitempty"`
 }

@@ -222,7 +222,7 @@ func (c *Calls) seen(ctx context.Context, r *record, at jetstream.KeyValueEntry)
 		queued = r.s.Queued
 	}
 	left := queued.Add(r.ttl()).Sub(now)
-	if call.State == StateQueued {
+	if call.State == StateQueued || call.State == StateWaiting {
 		if left <= 0 {
 			return settle(StateExpired, expired(r.order), false)
 		}

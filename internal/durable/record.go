@@ -88,7 +88,7 @@ func openRecord(data []byte) (*record, error) {
 	switch {
 	case r.s.Order != sumOf(r.sealed):
 		return nil, errors.New("its status is that of another call")
-	case r.s.State != StateQueued && r.s.State != StateRunning && !r.s.State.Ended():
+	case r.s.State != StateWaiting && r.s.State != StateQueued && r.s.State != StateRunning && !r.s.State.Ended():
 		return nil, errors.New("its state is unknown")
 	case r.s.Claim != "" && !validID().MatchString(r.s.Claim):
 		return nil, errors.New("its claim is not one")
@@ -161,7 +161,10 @@ func (r *record) mayBe(own string, peers func() map[string]Peer) bool {
 func (r *record) call() Call {
 	c := Call{
 		ID: r.ID, Tool: r.Tool, Digest: r.Digest, Caller: r.Caller, IdempotencyKey: r.Named, Mode: r.Mode, State: r.state(), Own: r.At != "",
-		TTL: tool.Duration(r.ttl()), Submitted: r.Submitted,
+		TTL: tool.Duration(r.ttl()), Submitted: r.Submitted, Host: r.Host,
+	}
+	if c.State == StateWaiting && sumOf(r.result) == r.Arguments {
+		c.Arguments = r.result
 	}
 	if s := r.s; s != nil {
 		c.Attempts, c.Started, c.Ended, c.Error, c.Phases = s.Attempt, s.Started, s.Ended, s.Error, s.Phases

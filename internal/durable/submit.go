@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/fault"
 	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -30,30 +31,14 @@ const DefaultTTL = 24 * time.Hour
 // or the arguments do not fit into a message; [tool.CodeUnavailable] if the server does not answer: the
 // call may be there, and the same request with an idempotency key finds it.
 func (c *Calls) Submit(ctx context.Context, r Request) (id string, err error) {
-	o, arguments, err := c.order(ctx, &r)
+	e, err := c.envelope(ctx, &r)
 	if err != nil {
 		return "", err
 	}
-	c.keep()
-	body, err := json.Marshal(o)
-	if err != nil {
-		return "", err
-	}
-	sealed, err := seal(c.cfg.Key, forOrder, body)
-	if err != nil {
-		return "", err
-	}
-	if err := c.store.admit(ctx); err != nil {
-		return "", c.refused(r.Tool, err)
-	}
-	e := &envelope{order: o, sealed: sealed, arguments: arguments}
-	key, stored := keyOf(o.Key, o.ID), (&record{sealed: sealed}).pack()
-	e.revision, err = c.store.bucket.Create(ctx, key, stored)
-	if c.store.madeAgain(ctx, err, &c.cfg) {
-		e.revision, err = c.store.bucket.Create(ctx, key, stored)
-	}
+	o, key := e.order, keyOf(e.Key, e.ID)
+	e.revision, err = c.create(ctx, key, (&record{sealed: e.sealed}).pack())
 	if errors.Is(err, jetstream.ErrKeyExists) {
-		e, err = c.again(ctx, o, arguments)
+		e, err = c.again(ctx, e)
 	}
 	if err != nil {
 		return "", c.refused(r.Tool, err)
@@ -70,6 +55,66 @@ func (c *Calls) Submit(ctx context.Context, r Request) (id string, err error) {
 		return "", err
 	}
 	return o.ID, nil
+}
+
+// Hold stores a call that waits for a yes, so that it is found after a restart. [Calls.Submit] with its ID puts it into
+// the queue, as it is by then.
+//
+// # Errors
+//
+// Those of [Calls.Submit].
+func (c *Calls) Hold(ctx context.Context, r Request) error {
+	e, err := c.envelope(ctx, &r)
+	if err != nil {
+		return err
+	}
+	held, err := (&record{sealed: e.sealed, order: e.order}).with(c.cfg.Key, status{State: StateWaiting, Host: c.cfg.Name}, e.arguments)
+	if err != nil {
+		return err
+	}
+	if _, err = c.create(ctx, keyOf(e.Key, e.ID), held.pack()); err != nil && !errors.Is(err, jetstream.ErrKeyExists) {
+		return c.refused(r.Tool, err)
+	}
+	return nil
+}
+
+// Refuse ends a call that [Calls.Hold] has stored, if it still waits.
+//
+// # Errors
+//
+// Those of [Calls.Cancel].
+func (c *Calls) Refuse(ctx context.Context, id string, why error) error {
+	r, at, err := c.get(ctx, id)
+	if err != nil || r.state() != StateWaiting {
+		return err
+	}
+	return c.end(ctx, r, at.Revision(), StateFailed, fault.Sent(why), false)
+}
+
+// envelope makes what a request puts into the queue. Its revision is not known yet.
+func (c *Calls) envelope(ctx context.Context, r *Request) (*envelope, error) {
+	o, arguments, err := c.order(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	c.keep()
+	body, err := json.Marshal(o)
+	if err != nil {
+		return nil, err
+	}
+	sealed, err := seal(c.cfg.Key, forOrder, body)
+	return &envelope{order: o, sealed: sealed, arguments: arguments}, err
+}
+
+func (c *Calls) create(ctx context.Context, key string, stored []byte) (revision uint64, err error) {
+	if err := c.store.admit(ctx); err != nil {
+		return 0, err
+	}
+	revision, err = c.store.bucket.Create(ctx, key, stored)
+	if c.store.madeAgain(ctx, err, &c.cfg) {
+		revision, err = c.store.bucket.Create(ctx, key, stored)
+	}
+	return revision, err
 }
 
 // IDOf returns the ID that a request has in the queue, which has to have one, or an idempotency key.
@@ -150,12 +195,17 @@ func (c *Calls) order(ctx context.Context, r *Request) (*order, []byte, error) {
 	return o, arguments.Bytes(), nil
 }
 
-// again returns the call that has the idempotency key of an order, if it has to be put into the
+// again returns the call that has the idempotency key of another, or waits for a yes, if it has to be put into the
 // queue: the host may have ended before it was.
-func (c *Calls) again(ctx context.Context, o *order, arguments []byte) (*envelope, error) {
+func (c *Calls) again(ctx context.Context, now *envelope) (*envelope, error) {
+	o := now.order
 	r, at, err := c.store.read(ctx, keyOf(o.Key, o.ID))
 	if err != nil {
 		return nil, err
+	}
+	if r.state() == StateWaiting && r.Caller == o.Caller && r.Tool == o.Tool { // who said yes may have changed the arguments
+		now.revision, err = c.store.swap(ctx, &record{sealed: now.sealed, order: o}, at.Revision())
+		return now, err
 	}
 	if r.Tool != o.Tool || r.Caller != o.Caller || r.Named != o.Named || r.Arguments != o.Arguments {
 		e := tool.Errorf(tool.CodeInvalidArguments, "Invalid tool call: the idempotency key %.64q belongs to another call", cmp.Or(o.Named, o.ID))
@@ -166,7 +216,7 @@ func (c *Calls) again(ctx context.Context, o *order, arguments []byte) (*envelop
 	if r.s != nil {
 		return nil, nil
 	}
-	return &envelope{order: r.order, sealed: r.sealed, revision: at.Revision(), arguments: arguments}, nil
+	return &envelope{order: r.order, sealed: r.sealed, revision: at.Revision(), arguments: now.arguments}, nil
 }
 
 func (c *Calls) enqueue(ctx context.Context, e *envelope) error {

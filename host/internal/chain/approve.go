@@ -13,6 +13,7 @@ import (
 	"github.com/toolhost/toolhost/internal/callctx"
 	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/deadline"
+	"github.com/toolhost/toolhost/internal/durable/mode"
 	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/internal/schema"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -116,6 +117,9 @@ func (q Question) decide(
 		defer waits("waits for approval")()
 	}
 	defer t.waits(atAsked, &t.phases.Asked)()
+	if asked := callctx.Get[func()](ctx, mode.Asked{}); asked != nil {
+		asked()
+	}
 	caller := t.caller()
 	d, err := ask(ctx, caller.Approver, q.request(call, caller, failure))
 	if err == nil && d.Verdict == policy.Fail && failure.Load() == nil {

@@ -14,6 +14,8 @@ type Queue interface {
 type (
 	// Own is the key of a bool: the call is of a tool of this host, and to wait in the queue.
 	Own struct{}
+	// Asked is the key of a func(), which is called before an approver is asked about the call.
+	Asked struct{}
 	// FromQueue is the key of a bool: the call has waited in the queue, and so have those that are made in it.
 	FromQueue struct{}
 )

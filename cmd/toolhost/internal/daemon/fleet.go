@@ -99,8 +99,9 @@ func (d *daemon) joinFleet(ctx context.Context) error {
 		}
 		m.url, m.stores = m.server.URL(), store != ""
 	}
+	durable := n.Durable()
 	record := func() {}
-	if n.Durable() {
+	if durable {
 		record = d.unended(ctx)
 	}
 	if m.Fleet, err = fleet.Join(ctx, d.Host, d.fleetConfig(m, n)); err != nil {
@@ -111,7 +112,9 @@ func (d *daemon) joinFleet(ctx context.Context) error {
 		return err
 	}
 	d.fleet.Store(m)
-	record()
+	if record(); durable {
+		d.askAgain(m)
+	}
 	d.session.Notef("fleet: %s on %s, with the key %s", m.name, config.Addresses(m.url).Shown(), m.key)
 	d.warnOfFleet(m, n)
 	return nil

@@ -9,10 +9,12 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/host/task"
 	"github.com/toolhost/toolhost/internal/durable"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
@@ -160,6 +162,43 @@ func (d *daemon) recordEnd(ctx context.Context, r audit.Record) {
 			d.log.Error("the end of a durable call is not on record", "call", r.Object, "error", err)
 		}
 		return
+	}
+}
+
+// askAgain has those calls go on that an earlier process has stored because they wait for a yes, which is asked for again.
+func (d *daemon) askAgain(m *member) {
+	d.detached.add(func(ctx context.Context) {
+		all, _ := m.ListCalls(ctx) // else there is no queue, or none that can be used
+		for _, c := range all {
+			if c.State == durable.StateWaiting && c.Host == m.name {
+				d.detached.add(func(ctx context.Context) { d.goOn(ctx, c) })
+			}
+		}
+	})
+}
+
+// goOn makes a call as a task once its tool is there, which another host may share.
+func (d *daemon) goOn(ctx context.Context, c durable.Call) {
+	for begin := time.Now(); ; {
+		if _, there := d.Host.Get(c.Tool); there {
+			break
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+		}
+		if ctx.Err() != nil || time.Since(begin) > time.Duration(c.TTL) { // it expires
+			return
+		}
+	}
+	caller := setup.CallerOf(d.current.Load().loaded.Config, c.Caller).Through(viaMCP, "")
+	session := d.Host.Session(append(caller.Session(), host.WithApprover(caller.Approver(setup.Askers{Queue: d.queue})))...)
+	s, err := d.openMCP()
+	if err == nil {
+		_, err = fleet.Tasks(s.tasks, d.fleetNow).Start(ctx, task.Call{ID: c.ID, Session: session, Tool: c.Tool, Arguments: c.Arguments})
+	}
+	if err != nil {
+		d.log.Warn("a call that waits for approval does not go on", "call", c.ID, "error", err)
 	}
 }
 
