@@ -36,7 +36,7 @@ func TestResultsUntilFull(t *testing.T) {
 	kept := func(c *durable.Config) { c.Bytes, c.Lapse, c.Fetched = room, time.Second, time.Hour }
 	caller := s.join(0, nil, remote(add, some), trusting(s.peers(1)), kept)
 	worker := s.join(1, []tool.Tool{add, some}, trusting(s.peers(0)), kept)
-	most := int(room) / size
+	most := int(room) / (size + 8<<10) // with what belongs to a result
 	var done []string
 	for i := range most + 2 {
 		id := caller.submit(t, durable.Request{Tool: "large", Arguments: args(string(rune('a' + i)))})
@@ -55,7 +55,7 @@ func TestResultsUntilFull(t *testing.T) {
 			t.Errorf("%d ran %d times", i, n)
 		}
 	}
-	if len(done) != most-1 { // a result is a little larger than what is in it
+	if len(done) != most {
 		t.Fatalf("%d calls were done", len(done))
 	}
 	if f := worker.Stats().Results.Fill(); f < 0.5 {
