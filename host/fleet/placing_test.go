@@ -38,6 +38,11 @@ func fails(code tool.Code) *replica {
 	return &replica{run: func(context.Context) error { return tool.Errorf(code, "it fails") }}
 }
 
+func slow(context.Context, tool.Call) (tool.Result, error) {
+	time.Sleep(10 * time.Second)
+	return tool.Text("done"), nil
+}
+
 // placed returns a host that mounts a tool of the replicas, and what of it was called.
 func placed(t *testing.T, s *site, rule fleet.Rule, options []func(*tool.Definition), all ...*replica) *node {
 	t.Helper()
@@ -47,7 +52,7 @@ func placed(t *testing.T, s *site, rule fleet.Rule, options []func(*tool.Definit
 			return tool.Text("done"), r.run(ctx)
 		}
 		name := fmt.Sprint("r", i)
-		join(t, s.config(name, append([]func(*fleet.Config){share("*")}, r.change...)...), handler("t", run, options...), says("other", "", options...))
+		join(t, s.config(name, append([]func(*fleet.Config){share("*")}, r.change...)...), handler("t", run, options...), handler("other", slow))
 	}
 	rule.Tools = "*"
 	n := join(t, s.config("caller", mount("*"), func(c *fleet.Config) {
@@ -109,6 +114,7 @@ func TestPlacing(t *testing.T) { //nolint:paralleltest // bubbles are alone
 		"fails":   {fails(tool.CodeToolFailed), 0.03},
 		"crashes": {fails(tool.CodeCrashed), 0.03},
 		"slow":    {takes(fast + 200*time.Millisecond), 0.1},
+		"boasts":  {takes(fast+200*time.Millisecond, most(1<<16)), 0.1}, // of its places
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, s *site) {
@@ -121,6 +127,18 @@ func TestPlacing(t *testing.T) { //nolint:paralleltest // bubbles are alone
 			})
 		})
 	}
+	t.Run("another tool was slow", func(t *testing.T) { //nolint:paralleltest // as above
+		bubble(t, func(t *testing.T, s *site) {
+			a, b := takes(fast), takes(fast)
+			n := placed(t, s, fleet.Rule{}, nil, a, b)
+			if _, err := n.Execute(fleet.On(t.Context(), "r1"), tool.Call{Name: "other"}); err != nil {
+				t.Fatal(err)
+			}
+			if n.many(t, 16, 500); share(b, 500) < 0.45 || share(b, 500) > 0.55 {
+				t.Errorf("%d calls to the host whose other tool was slow", b.calls.Load())
+			}
+		})
+	})
 	t.Run("near", func(t *testing.T) { //nolint:paralleltest // as above
 		bubble(t, func(t *testing.T, s *site) {
 			region := func(name string) func(*fleet.Config) {
