@@ -200,7 +200,7 @@ func TestVersions(t *testing.T) {
 		return func(c *fleet.Config) { c.Labels = map[string]string{key: value} }
 	}
 	join(t, s.config("b", share("*"), label("gpu", "1")), says("who", "b"))
-	join(t, s.config("c", share("*")), says("who", "c", func(d *tool.Definition) { d.Description = "Another one." }))
+	join(t, s.config("c", share("*")), says("who", "c", idempotent))
 	for _, rule := range []struct {
 		rule fleet.Rule
 		want string

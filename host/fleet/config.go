@@ -133,8 +133,14 @@ type Rule struct {
 	// Version is which one is used if hosts share different definitions of a name: newest, a version of the plugin, or
 	// a digest.
 	//
-	// A digest is "sha256:" and its first digits, at least 8.
+	// A digest is "sha256:" and its first digits, at least 8. Definitions that differ only in texts are different only
+	// to a rule that names one of them.
 	Version string `json:"version,omitempty" is:"version" default:"newest" example:"1.4.0 | sha256:0123abcd"`
+	// Hosts is how many hosts that take calls have to have the newest version before it is used. As long as none has
+	// so many, the one is used that most have, of equals the oldest.
+	//
+	// 0 is 1.
+	Hosts int `json:"hosts,omitempty" minimum:"1" maximum:"8192" default:"1" example:"2"`
 	// Labels are labels that a host must have. Default: none.
 	Labels map[string]string `json:"labels,omitempty" key:"label_name" is:"label" example:"{\"region\": \"eu\"}"`
 	// Avoid is labels of hosts that are used only if there is no other. Default: none.
@@ -206,6 +212,9 @@ func (c *Config) Check() error {
 		}
 		if r.Durable != "" && r.Durable != durable.AtLeastOnce && r.Durable != durable.AtMostOnce {
 			return bad("the rule of %s is durable %.40q: use %s or %s", r.Tools, r.Durable, durable.AtLeastOnce, durable.AtMostOnce)
+		}
+		if r.Hosts < 0 {
+			return bad("the rule of %s wants %d hosts", r.Tools, r.Hosts)
 		}
 		patterns = append(patterns, r.Tools)
 	}

@@ -6,8 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/mod/semver"
-
 	"github.com/toolhost/toolhost/host/internal/checked"
 	"github.com/toolhost/toolhost/internal/durable"
 )
@@ -24,7 +22,8 @@ type offer struct {
 type definition struct {
 	*checked.Definition
 
-	uses int // offers; guarded by the lock of mounts
+	shape shape // see shapeOf
+	uses  int   // offers; guarded by the lock of mounts
 }
 
 // mounted is a tool by its name here. It never changes.
@@ -35,12 +34,14 @@ type mounted struct {
 	durable  durable.Mode
 }
 
-// version is one definition of a name, and the hosts that share it.
+// version is the definitions of a name that differ only in texts, and the hosts that share them.
 type version struct {
 	digest string
-	def    *definition
-	offers []*offer // sorted by the names of hosts
-	reason string   // why it is not used; empty: it is, or is not the first
+	def    *definition // of the newest of its hosts
+	newest string      // that one's version of the plugin
+	offers []*offer    // sorted by the names of hosts
+	takes  int         // how many of them take calls, and have the labels of the rule
+	reason string      // why it is not used; empty: it is, or is not the first
 }
 
 // mounts is what other hosts share that this one mounts: it provides it to the registry.
@@ -233,35 +234,34 @@ func (t *mounted) listed() string {
 func (s *mounts) build(name string) *mounted {
 	c := s.settings.Load()
 	rule := c.ruleOf(name)
-	byDefinition := map[*definition]*version{}
+	byKind := map[kind]*version{}
 	t := &mounted{name: name, durable: rule.Durable}
-	var v *version // mostly, that of all offers
 	for _, o := range s.offers[name] {
-		if v == nil || v.def != o.def {
-			v = byDefinition[o.def]
-		}
+		k := rule.kindOf(o)
+		v := byKind[k]
 		if v == nil {
-			v = &version{digest: o.Digest, def: o.def}
-			byDefinition[o.def] = v
+			v = &version{}
+			byKind[k] = v
 			t.versions = append(t.versions, v)
 		}
-		v.offers = append(v.offers, o)
+		v.add(o)
 	}
 	if len(t.versions) == 0 {
 		return nil
 	}
 	s.directory.mu.Lock()
 	for _, v := range t.versions {
-		v.reason = v.excluded(rule)
+		v.count(rule)
 	}
-	slices.SortFunc(t.versions, func(a, b *version) int {
-		return cmp.Or(
-			cmp.Compare(rank(a), rank(b)),
-			-semver.Compare(a.semver(), b.semver()),
-			cmp.Compare(a.digest, b.digest),
-		)
-	})
 	s.directory.mu.Unlock()
+	slices.SortFunc(t.versions, func(a, b *version) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), rule.prefer(a, b), cmp.Compare(a.digest, b.digest))
+	})
+	if used := t.versions[0]; used.reason == "" {
+		for _, v := range t.versions[1:] {
+			v.reason = cmp.Or(v.reason, rule.passedOver(v, used))
+		}
+	}
 	t.def = t.versions[0].def.As(name)
 	if t.durable != "" {
 		t.def = t.def.Within(durable.DefaultTTL) // it waits for a host, too

@@ -1,9 +1,7 @@
 package fleet
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -134,17 +132,13 @@ func (s *mounts) Tools() []ToolStatus {
 		status := ToolStatus{Name: name}
 		for i, v := range s.tools[name].versions {
 			now := VersionStatus{
-				Digest: v.digest, Plugin: v.offers[0].Plugin, Version: v.newest(), Reason: v.reason, Used: i == 0 && v.reason == "",
+				Digest: v.digest, Plugin: v.offers[0].Plugin, Version: v.newest, Reason: v.reason, Used: i == 0 && v.reason == "",
 			}
 			for _, o := range v.offers {
 				now.Hosts = append(now.Hosts, o.member.host)
 			}
-			switch {
-			case s.shadowed[name]:
+			if s.shadowed[name] {
 				now.Used, now.Reason = false, "this host has a tool of that name"
-			case i > 0 && now.Reason == "":
-				used := s.tools[name].versions[0]
-				now.Reason = fmt.Sprintf("the definition %.12s of version %s is used", used.digest, cmp.Or(used.newest(), "unknown"))
 			}
 			status.Versions = append(status.Versions, now)
 		}

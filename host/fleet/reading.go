@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/toolhost/toolhost/host/internal/checked"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/internal/schema"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -157,7 +156,7 @@ func (s *mounts) definitions(ctx context.Context, m *member, wanted map[string]s
 				s.log.Warn("a tool of another host cannot be used", "host", m.host, "tool", byDigest[digest].Name, "error", err)
 				return true
 			}
-			out[digest] = &definition{Definition: d}
+			out[digest] = d
 			return true
 		})
 		switch {
@@ -176,10 +175,14 @@ func (s *mounts) definitions(ctx context.Context, m *member, wanted map[string]s
 
 // decode is decodeDefinition of one host at a time, in turn: what one shares costs all of them together
 // no more than a processor, and the others their turn.
-func (s *mounts) decode(m *member, t shared, text json.RawMessage, budget *schema.Budget) (*checked.Definition, error) {
+func (s *mounts) decode(m *member, t shared, text json.RawMessage, budget *schema.Budget) (*definition, error) {
 	s.compiling.Lock()
 	defer s.compiling.Unlock()
 	begin := time.Now()
 	defer func() { m.compiling += time.Since(begin) }()
-	return decodeDefinition(t, text, budget)
+	d, err := decodeDefinition(t, text, budget)
+	if err != nil {
+		return nil, err
+	}
+	return &definition{Definition: d, shape: shapeOf(*d.Get())}, nil
 }

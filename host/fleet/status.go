@@ -58,13 +58,14 @@ type HostStatus struct {
 type ToolStatus struct {
 	// Name is the tool's, with the prefix.
 	Name string `json:"name"`
-	// Versions are the definitions of the name that hosts share, the one that is used first.
+	// Versions are the definitions of the name that hosts share, the one that is used first. Those that differ only in
+	// texts are one, unless the rule names one of them.
 	Versions []VersionStatus `json:"versions"`
 }
 
 // VersionStatus is one definition of a tool's name.
 type VersionStatus struct {
-	// Digest is the SHA-256 of the definition, in hexadecimal digits.
+	// Digest is the SHA-256 of the newest definition, in hexadecimal digits.
 	Digest string `json:"digest"`
 	// Plugin and Version are what the tool comes with there, by the word of its hosts.
 	Plugin  string `json:"plugin,omitempty"`

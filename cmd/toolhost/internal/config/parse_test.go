@@ -74,7 +74,7 @@ nats:
   peers:
     partner: {key: UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4, share: [], admin: true}
   rules:
-    - {tools: far.gpu.*, version: 1.4.0, labels: {gpu: 1}, avoid: {spot: true}, near: region, durable: at-most-once}
+    - {tools: far.gpu.*, version: 1.4.0, hosts: 2, labels: {gpu: 1}, avoid: {spot: true}, near: region, durable: at-most-once}
     - tools: "*"
   callers: {partner/alice: {grants: [fs:read]}, partner: {rate: 5/m}, "*": {}}
   max_calls: 8
@@ -145,7 +145,7 @@ func TestParse(t *testing.T) {
 			Labels: map[string]string{"region": "eu", "gpu": "1", "spot": "true"}, Share: []string{"gpu.*"}, Mount: []string{"*"}, Prefix: "far.",
 			Peers: map[string]Peer{"partner": {Key: "UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4", Share: []string{}, Admin: true}},
 			Rules: []fleet.Rule{{
-				Tools: "far.gpu.*", Version: "1.4.0", Labels: map[string]string{"gpu": "1"}, Avoid: map[string]string{"spot": "true"}, Near: "region",
+				Tools: "far.gpu.*", Version: "1.4.0", Hosts: 2, Labels: map[string]string{"gpu": "1"}, Avoid: map[string]string{"spot": "true"}, Near: "region",
 				Durable: "at-most-once",
 			}, {Tools: "*"}},
 			Callers: map[string]Caller{

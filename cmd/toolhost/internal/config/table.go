@@ -76,7 +76,7 @@ func (s *Server) setDefaults() {
 }
 
 // root describes the whole file.
-func root() *setting.Setting { return &setting222 }
+func root() *setting.Setting { return &setting223 }
 
 var (
 	setting1   = setting.Setting{Kind: setting.Kind{Title: "a path", MinLength: 1, Form: "file-path"}, Types: []string{"string"}}
@@ -283,22 +283,23 @@ var (
 	setting202 = setting.Setting{Kind: setting.Kind{MaxItems: 1000}, Name: "peers", Types: []string{"object", "null"}, Each: &setting200, Names: &setting201}
 	setting203 = setting.Setting{Kind: setting.Kind{Title: "a tool's name or a pattern such as fs.*, of 1 to 128 letters, digits, _, ., - and *", Pattern: "^[A-Za-z0-9_.*-]{1,128}$"}, Name: "tools", Types: []string{"string"}}
 	setting204 = setting.Setting{Kind: setting.Kind{Title: "newest, a version of the plugin such as 1.4.0, or sha256: and at least 8 digits of a definition's digest", Pattern: "^[A-Za-z0-9][A-Za-z0-9_.+:-]{0,127}$"}, Name: "version", Types: []string{"string"}, Default: json.RawMessage("\"newest\"")}
-	setting205 = setting.Setting{Kind: setting.Kind{MaxItems: 1000}, Name: "avoid", Types: []string{"object", "null"}, Each: &setting192, Names: &setting193}
-	setting206 = setting.Setting{Name: "near", Types: []string{"string"}}
-	setting207 = setting.Setting{Kind: setting.Kind{Enum: []string{"at-least-once", "at-most-once"}}, Name: "durable", Types: []string{"string"}}
-	setting208 = setting.Setting{Types: []string{"object"}, Members: []*setting.Setting{&setting203, &setting204, &setting194, &setting205, &setting206, &setting207}}
-	setting209 = setting.Setting{Kind: setting.Kind{MaxItems: 1000}, Name: "rules", Types: []string{"array", "null"}, Each: &setting208}
-	setting210 = setting.Setting{Types: []string{"object", "null"}, Members: []*setting.Setting{&setting172, &setting176, &setting177, &setting178, &setting179, &setting166, &setting182}}
-	setting211 = setting.Setting{Kind: setting.Kind{Title: "a host's name, a host's and a caller's with a slash between them, or *", Pattern: "^(\\*|[A-Za-z0-9][A-Za-z0-9_.-]{0,63}(/[A-Za-z0-9_.-]{1,64})?)$", Example: "partner"}}
-	setting212 = setting.Setting{Kind: setting.Kind{MaxItems: 1000}, Name: "callers", Types: []string{"object", "null"}, Each: &setting210, Names: &setting211}
-	setting213 = setting.Setting{Kind: setting.Kind{Minimum: "1", Maximum: "65536"}, Name: "max_calls", Types: []string{"integer"}, Default: json.RawMessage("1024")}
-	setting214 = setting.Setting{Kind: setting.Kind{Title: "a path", MinLength: 1, Form: "file-path"}, Name: "store", Types: []string{"string"}}
-	setting215 = setting.Setting{Kind: setting.Kind{Minimum: "1", Maximum: "5"}, Name: "replicas", Types: []string{"integer"}}
-	setting216 = setting.Setting{Kind: setting.Kind{Title: "a size such as 64MiB; units are B, KiB, MiB and GiB", Pattern: "^[0-9]{1,18} ?(B|KiB|MiB|GiB)$", Minimum: "1MiB", Maximum: "1024GiB", Form: "byte-size"}, Name: "bytes", Types: []string{"string"}}
-	setting217 = setting.Setting{Kind: setting.Kind{Title: "a time such as 30s or 10m", Pattern: "^([0-9]{1,9}(\\.[0-9]{1,9})?(ns|us|ms|s|m|h)){1,6}$", Minimum: "1m", Maximum: "8760h", Form: "go-duration"}, Name: "keep", Types: []string{"string"}}
-	setting218 = setting.Setting{Kind: setting.Kind{Minimum: "1", Maximum: "1024"}, Name: "slots", Types: []string{"integer"}}
-	setting219 = setting.Setting{Kind: setting.Kind{Title: "a time such as 30s or 10m", Pattern: "^([0-9]{1,9}(\\.[0-9]{1,9})?(ns|us|ms|s|m|h)){1,6}$", Minimum: "300ms", Maximum: "1h", Form: "go-duration"}, Name: "lapse", Types: []string{"string"}}
-	setting220 = setting.Setting{Name: "queue", Types: []string{"object", "null"}, Members: []*setting.Setting{&setting215, &setting216, &setting217, &setting218, &setting219}}
-	setting221 = setting.Setting{Name: "nats", Types: []string{"object", "null"}, Members: []*setting.Setting{&setting186, &setting187, &setting188, &setting190, &setting56, &setting191, &setting194, &setting195, &setting196, &setting197, &setting202, &setting209, &setting212, &setting213, &setting214, &setting220}}
-	setting222 = setting.Setting{Types: []string{"object", "null"}, Members: []*setting.Setting{&setting2, &setting3, &setting4, &setting24, &setting25, &setting26, &setting27, &setting28, &setting29, &setting35, &setting38, &setting48, &setting73, &setting77, &setting80, &setting124, &setting130, &setting155, &setting169, &setting185, &setting221}}
+	setting205 = setting.Setting{Kind: setting.Kind{Minimum: "1", Maximum: "8192"}, Name: "hosts", Types: []string{"integer"}, Default: json.RawMessage("1")}
+	setting206 = setting.Setting{Kind: setting.Kind{MaxItems: 1000}, Name: "avoid", Types: []string{"object", "null"}, Each: &setting192, Names: &setting193}
+	setting207 = setting.Setting{Name: "near", Types: []string{"string"}}
+	setting208 = setting.Setting{Kind: setting.Kind{Enum: []string{"at-least-once", "at-most-once"}}, Name: "durable", Types: []string{"string"}}
+	setting209 = setting.Setting{Types: []string{"object"}, Members: []*setting.Setting{&setting203, &setting204, &setting205, &setting194, &setting206, &setting207, &setting208}}
+	setting210 = setting.Setting{Kind: setting.Kind{MaxItems: 1000}, Name: "rules", Types: []string{"array", "null"}, Each: &setting209}
+	setting211 = setting.Setting{Types: []string{"object", "null"}, Members: []*setting.Setting{&setting172, &setting176, &setting177, &setting178, &setting179, &setting166, &setting182}}
+	setting212 = setting.Setting{Kind: setting.Kind{Title: "a host's name, a host's and a caller's with a slash between them, or *", Pattern: "^(\\*|[A-Za-z0-9][A-Za-z0-9_.-]{0,63}(/[A-Za-z0-9_.-]{1,64})?)$", Example: "partner"}}
+	setting213 = setting.Setting{Kind: setting.Kind{MaxItems: 1000}, Name: "callers", Types: []string{"object", "null"}, Each: &setting211, Names: &setting212}
+	setting214 = setting.Setting{Kind: setting.Kind{Minimum: "1", Maximum: "65536"}, Name: "max_calls", Types: []string{"integer"}, Default: json.RawMessage("1024")}
+	setting215 = setting.Setting{Kind: setting.Kind{Title: "a path", MinLength: 1, Form: "file-path"}, Name: "store", Types: []string{"string"}}
+	setting216 = setting.Setting{Kind: setting.Kind{Minimum: "1", Maximum: "5"}, Name: "replicas", Types: []string{"integer"}}
+	setting217 = setting.Setting{Kind: setting.Kind{Title: "a size such as 64MiB; units are B, KiB, MiB and GiB", Pattern: "^[0-9]{1,18} ?(B|KiB|MiB|GiB)$", Minimum: "1MiB", Maximum: "1024GiB", Form: "byte-size"}, Name: "bytes", Types: []string{"string"}}
+	setting218 = setting.Setting{Kind: setting.Kind{Title: "a time such as 30s or 10m", Pattern: "^([0-9]{1,9}(\\.[0-9]{1,9})?(ns|us|ms|s|m|h)){1,6}$", Minimum: "1m", Maximum: "8760h", Form: "go-duration"}, Name: "keep", Types: []string{"string"}}
+	setting219 = setting.Setting{Kind: setting.Kind{Minimum: "1", Maximum: "1024"}, Name: "slots", Types: []string{"integer"}}
+	setting220 = setting.Setting{Kind: setting.Kind{Title: "a time such as 30s or 10m", Pattern: "^([0-9]{1,9}(\\.[0-9]{1,9})?(ns|us|ms|s|m|h)){1,6}$", Minimum: "300ms", Maximum: "1h", Form: "go-duration"}, Name: "lapse", Types: []string{"string"}}
+	setting221 = setting.Setting{Name: "queue", Types: []string{"object", "null"}, Members: []*setting.Setting{&setting216, &setting217, &setting218, &setting219, &setting220}}
+	setting222 = setting.Setting{Name: "nats", Types: []string{"object", "null"}, Members: []*setting.Setting{&setting186, &setting187, &setting188, &setting190, &setting56, &setting191, &setting194, &setting195, &setting196, &setting197, &setting202, &setting210, &setting213, &setting214, &setting215, &setting221}}
+	setting223 = setting.Setting{Types: []string{"object", "null"}, Members: []*setting.Setting{&setting2, &setting3, &setting4, &setting24, &setting25, &setting26, &setting27, &setting28, &setting29, &setting35, &setting38, &setting48, &setting73, &setting77, &setting80, &setting124, &setting130, &setting155, &setting169, &setting185, &setting222}}
 )
