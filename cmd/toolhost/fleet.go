@@ -48,42 +48,67 @@ func newFleetCommand(s *session.Session) *cobra.Command {
 	_ = cmd.RegisterFlagCompletionFunc("on", completeHosts(s))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return showFleet(cmd.Context(), s, on) }
 	var wait, off bool
+	var timeout time.Duration
 	drain := &cobra.Command{
 		Use: "drain HOST", Short: "Have a host take no new calls of other hosts, or take them again",
 		Long: `Have a host take no new calls of other hosts, and end those in progress. The exit status is 0
 when the host has said so, and with --wait when its calls of other hosts have ended, after which it can
-be stopped. To interrupt the command ends only the wait. With --off it takes calls again. The
+be stopped; if --timeout is over before, the status is 7, and the error says how many are left. To interrupt the command ends only the wait. With --off it takes calls again. The
 host has to know this one by its own key, or as a peer with admin. This host can be drained too.`,
 		Example: `  toolhost fleet drain build-1 --wait
+  toolhost fleet drain build-1 --timeout 5m
   toolhost fleet drain build-1 --off`,
 		Args: oneName("a host"), ValidArgsFunction: completeHosts(s),
-		RunE: func(cmd *cobra.Command, args []string) error { return drainHost(cmd.Context(), s, args[0], !off, wait) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r := &daemonv1.DrainHostRequest{Name: args[0], Resume: off, Wait: wait || timeout > 0}
+			if timeout > 0 {
+				r.TimeoutMs = max(timeout.Milliseconds(), 1)
+			}
+			if timeout < 0 {
+				return exit.Usage(fmt.Sprintf("--timeout %v is below zero", timeout), "give a time such as 30s")
+			}
+			return drainHost(cmd.Context(), s, r)
+		},
 	}
 	drain.Flags().BoolVar(&wait, "wait", false, "wait until the calls in progress there have ended")
 	drain.Flags().BoolVar(&off, "off", false, "have it take calls again")
+	drain.Flags().DurationVar(&timeout, "timeout", 0, "wait for this `DURATION` at most, such as 5m")
 	drain.MarkFlagsMutuallyExclusive("wait", "off")
+	drain.MarkFlagsMutuallyExclusive("timeout", "off")
 	cmd.AddCommand(drain, newFleetKeyCommand(s))
 	return cmd
 }
 
 func newFleetKeyCommand(s *session.Session) *cobra.Command {
-	return &cobra.Command{
+	var next, use bool
+	cmd := &cobra.Command{
 		Use: "key", Short: "Print the key by which other hosts know this one", Example: "  toolhost fleet key",
 		Long: `Print the public half of this host's key, which others write under nats.peers.NAME.key, and make
 the key if there is none. The secret half is in fleet.key in your state directory, or in the
-file that nats.key names. It needs no daemon.`,
+file that nats.key names. It needs no daemon.
+
+To have another key, make the next one with --next. The peers, and the NATS server, add it under
+nats.peers.NAME.keys, and reload. --use then makes it the host's key, from the
+next start on, and keeps the old one in a file whose name ends in .old. At last the peers remove the
+old one. Durable calls belong to the key that submitted them: let them end before.`,
 		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			if err := s.Configure(true); err != nil {
 				return err
 			}
 			key, err := session.FleetKey(s.Settings().Config.NATS)
+			if err == nil && (next || use) {
+				key, err = session.NextFleetKey(s.Settings().Config.NATS, use)
+			}
 			if err != nil {
 				return err
 			}
 			return s.Answer(map[string]any{"key": key.Public()}, "%s\n", key.Public())
 		},
 	}
+	cmd.Flags().BoolVar(&next, "next", false, "print the key that the host is to have next, and make it")
+	cmd.Flags().BoolVar(&use, "use", false, "make the next key the host's own, from the next start on")
+	return cmd
 }
 
 // fleetError returns an error with the exit status of a command that no tool is involved in.
@@ -172,15 +197,15 @@ func replicaRow(r fleet.ReplicaStatus) []string {
 	}
 }
 
-func drainHost(ctx context.Context, s *session.Session, name string, on, wait bool) error {
+func drainHost(ctx context.Context, s *session.Session, r *daemonv1.DrainHostRequest) error {
 	c, err := dialDaemon(ctx, s, false)
 	if err != nil {
 		return err
 	}
+	name, on := r.GetName(), !r.GetResume()
 	if name == "" { // it would stand for the daemon's own
 		return tool.Errorf(tool.CodeInvalidArguments, "the host has no name")
 	}
-	r := &daemonv1.DrainHostRequest{Name: name, Resume: !on, Wait: wait}
 	if _, err := control.Do(ctx, c, daemonv1.DaemonHandler.DrainHost, r); err != nil {
 		return fleetError(err)
 	}
@@ -188,7 +213,7 @@ func drainHost(ctx context.Context, s *session.Session, name string, on, wait bo
 		return s.Out.JSON(map[string]any{"host": name, "draining": on})
 	}
 	switch {
-	case wait:
+	case r.GetWait():
 		s.Out.Printf("%s is drained: its calls of other hosts have ended\n", sanitize.Line(name, 0))
 		return nil
 	case on:

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
@@ -95,10 +96,19 @@ func TestFleet(t *testing.T) {
 	}
 	a.run("audit", "--tool", "play.echo", "--json").exits(0).prints(`"b/*"`, `"fleet"`)
 
+	w := newWork(t)
+	_, called := b.start("", "call", "--plugin-dir", b.plugins, "play.run", w.call())
+	b.until("the call runs", func() bool { return w.runs() == 1 })
 	b.run("fleet", "drain", "a").exits(0).prints("a drains")
 	b.until("a drains", func() bool { return b.hosts()["a"].State == fleet.HostDraining })
 	b.run("call", "play.echo").exits(6)
+	b.run("fleet", "drain", "a", "--timeout", "10ms").exits(7).says("within 10ms: 1 left")
+	b.run("fleet", "drain", "a", "--timeout", "-1s").exits(2)
+	w.mayEnd()
 	b.run("fleet", "drain", "--wait", "a").exits(0).prints("a is drained")
+	if o := <-called; o.status != 0 {
+		t.Errorf("the call in progress: %s", o.stderr)
+	}
 	a.run("fleet", "drain", "a", "--off").exits(0)
 	b.until("a takes calls again", func() bool { return b.hosts()["a"].State == fleet.HostReady })
 	b.run("call", "play.echo").exits(0)
@@ -150,6 +160,51 @@ func TestFleetOfPeers(t *testing.T) {
 	a.configure("nats: {embedded: 0, name: a}")
 	one.await("toolhost: reloaded: nats")
 	b.until("its tools are gone", func() bool { return !b.knows("far.") })
+}
+
+// A host gets another key while it is called: no call fails.
+func TestKeyOfHostChanges(t *testing.T) {
+	t.Parallel()
+	a, b, c := newWorld(t), newWorld(t, "player"), newWorld(t, "player")
+	keyA, keyB, keyC := a.fleetKey(), b.fleetKey(), c.fleetKey()
+	knows := func(keys string) {
+		a.configure("nats: {embedded: 0, name: a, mount: ['*'], peers: {bee: {" + keys + "}, sea: {key: " + keyC + "}}}")
+	}
+	knows("key: " + keyB)
+	one := a.serve()
+	for name, w := range map[string]*world{"b": b, "c": c} {
+		w.configure("nats: {url: '" + one.server() + "', name: " + name + ", share: ['*'], peers: {ay: {key: " + keyA + "}}}")
+	}
+	two := b.serve()
+	c.serve()
+	served := func(key string) func() bool {
+		return func() bool {
+			h := a.hosts()["b"]
+			return h.Key == key && h.State == fleet.HostReady && h.Tools > 0 && a.hosts()["c"].Tools > 0
+		}
+	}
+	a.until("both hosts", served(keyB))
+	stop := a.load(control.Call{Name: "play.echo", Arguments: []byte("{}")})
+	b.run("fleet", "key", "--use").exits(2).says("no next key")
+	next := strings.TrimSpace(b.run("fleet", "key", "--next").exits(0).stdout)
+	b.run("fleet", "key", "--next").exits(0).prints(next)
+	b.run("fleet", "key").exits(0).prints(keyB)
+	knows("key: " + keyB + ", keys: [" + next + "]")
+	a.run("reload").exits(0)
+	b.run("fleet", "key", "--use").exits(0).prints(next)
+	b.run("fleet", "key").exits(0).prints(next)
+	two.ends(syscall.SIGTERM, 0)
+	b.serve()
+	a.until("the host with its next key", served(next))
+	knows("keys: [" + next + "]")
+	a.run("reload").exits(0)
+	a.run("call", "--on", "bee", "play.echo", `{"text":"by the next key"}`).exits(0).prints("by the next key")
+	if stop() == 0 {
+		t.Error("nothing was called")
+	}
+	if old := require.Must(fleet.KeyFile(b.keyFile() + ".old"))(t); old.Public() != keyB {
+		t.Errorf("the old key is %s", old)
+	}
 }
 
 // A daemon with settings that cannot work ends and says why.

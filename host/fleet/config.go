@@ -82,8 +82,11 @@ type TLS struct {
 
 // Peer is another host that is known.
 type Peer struct {
-	// Key is the public half of its [Key]. Required.
-	Key string `json:"key"`
+	// Key is the public half of its [Key]. It or Keys is required.
+	Key string `json:"key,omitempty"`
+	// Keys are further ones: that which the host has next, or those of a group of hosts, which may all do the same here.
+	// At most 1,024.
+	Keys []string `json:"keys,omitempty"`
 	// Share are patterns of the tools that it may see and call, in place of [Config.Share].
 	// Default: nil, those.
 	Share []string `json:"share,omitempty"`
@@ -92,6 +95,17 @@ type Peer struct {
 	Mount []string `json:"mount,omitempty"`
 	// Admin lets it drain this host, and see the fleet as this host does. Default: false.
 	Admin bool `json:"admin,omitempty"`
+}
+
+// maxKeys bounds the keys of a peer.
+const maxKeys = 1024
+
+// known returns the keys of the peer; of one that has none, an empty one.
+func (p *Peer) known() []string {
+	if p.Key == "" && len(p.Keys) > 0 {
+		return p.Keys
+	}
+	return append([]string{p.Key}, p.Keys...)
 }
 
 // Caller is who calls from another host.
@@ -198,12 +212,18 @@ func (c *Config) Check() error {
 		switch {
 		case !ident.Valid(name):
 			return bad("%.70q is not a name of a host", name)
-		case !ValidKey(p.Key):
-			return bad("the key of host %s is not the public half of an NKey of the user type: it begins with U, and %s", name, remedy.FleetKey)
-		case keys[p.Key] != "":
-			return bad("hosts %s and %s have the same key", keys[p.Key], name)
+		case len(p.Keys) > maxKeys:
+			return bad("host %s has %d keys, more than %d", name, len(p.Keys), maxKeys)
 		}
-		keys[p.Key] = name
+		for _, key := range p.known() {
+			switch {
+			case !ValidKey(key):
+				return bad("a key of host %s is not the public half of an NKey of the user type: it begins with U, and %s", name, remedy.FleetKey)
+			case keys[key] != "":
+				return bad("hosts %s and %s have the same key", keys[key], name)
+			}
+			keys[key] = name
+		}
 		patterns = append(append(patterns, p.Share...), p.Mount...)
 	}
 	for _, r := range c.Rules {

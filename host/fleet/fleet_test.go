@@ -98,7 +98,7 @@ func TestDrained(t *testing.T) {
 	}))
 	a := join(t, s.config("a", mount("*")))
 	require.Eventually(t, "the tool", func() bool { return a.has("slow") })
-	if err := a.Drained(t.Context(), "b"); tool.CodeOf(err) != tool.CodeCanceled {
+	if err := a.Drained(t.Context(), "b", 0); tool.CodeOf(err) != tool.CodeCanceled {
 		t.Errorf("a host that does not drain: %v", err)
 	}
 	called, drained := make(chan error, 1), make(chan error, 3)
@@ -107,13 +107,19 @@ func TestDrained(t *testing.T) {
 		called <- err
 	}()
 	<-began
-	wait := func(n *node, name string) { drained <- n.Drained(t.Context(), name) }
+	wait := func(n *node, name string) { drained <- n.Drained(t.Context(), name, 0) }
 	require.NoError(t, a.Drain(t.Context(), "b", true))
 	go wait(a, "b")
 	short, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := b.Drained(short, ""); !errors.Is(err, context.Canceled) {
+	if err := b.Drained(short, "", 0); !errors.Is(err, context.Canceled) {
 		t.Errorf("with a call in progress: %v", err)
+	}
+	for n, name := range map[*node]string{a: "b", b: ""} {
+		err := n.Drained(t.Context(), name, time.Millisecond)
+		if tool.CodeOf(err) != tool.CodeDeadlineExceeded || !strings.Contains(err.Error(), "host b has not ended its calls of other hosts within 1ms: 1 left") {
+			t.Errorf("a wait that is over: %v", err)
+		}
 	}
 	require.NoError(t, a.Drain(t.Context(), "b", false))
 	if err := <-drained; tool.CodeOf(err) != tool.CodeCanceled || !strings.Contains(err.Error(), "takes calls again") {

@@ -146,7 +146,9 @@ func configure(c Config, epoch uint64) *configured {
 		if p.Mount == nil {
 			p.Mount = c.Mount
 		}
-		out.known[p.Key] = namedPeer{p, name}
+		for _, key := range p.known() {
+			out.known[key] = namedPeer{p, name}
+		}
 	}
 	return out
 }

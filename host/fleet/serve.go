@@ -175,8 +175,11 @@ func (g *servedLink) Execute(ctx context.Context, call tool.Call) (tool.Result, 
 			out = struct{}{}
 		}
 	case drainedOperation:
-		if err = mayDrain(p); err == nil {
-			out = g.inbound.drainState(ctx)
+		var in drainedRequest
+		if err = json.Unmarshal(call.Arguments, &in); err == nil {
+			if err = mayDrain(p); err == nil {
+				out = g.inbound.drainState(ctx, in.Within)
+			}
 		}
 	case viewOperation:
 		if err = mayDrain(p); err == nil {

@@ -84,6 +84,9 @@ func (a Addresses) MarshalJSON() ([]byte, error) { return json.Marshal(a.Shown()
 type Peer struct {
 	// Key is the public half of its key, which toolhost fleet key prints there.
 	Key string `json:"key,omitempty" is:"host_key" example:"UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4"`
+	// Keys are further keys: the one that it has next, or those of a group of hosts, which may all do the same here. At
+	// most 1024.
+	Keys []string `json:"keys,omitempty" is:"host_key" example:"UDW7J5V7GVTYU3NLGZYPRPMUKLIXIIVWPPKQOCNEWOXNZHQ5LYEYRWML"`
 	// Share are the tools that it may see and call. Default: as under share above.
 	Share []string `json:"share,omitzero" is:"tools" example:"gpu.render | []"`
 	// Mount are its tools that are mounted. Default: as under mount above.
@@ -149,16 +152,23 @@ func (r *reader) checkNATS(n NATS) {
 	keys := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(n.Peers)) {
 		key, p := below("nats.peers", name), n.Peers[name]
-		switch {
-		case p.Key == "" && !r.has(key+".key"):
+		if p.Key == "" && len(p.Keys) == 0 && !r.has(key+".key") {
 			r.at(key, "print it there with toolhost fleet key, and write it under key", "the host has no key")
-		case p.Key != "" && !fleet.ValidKey(p.Key):
-			r.at(key+".key", "print it there with toolhost fleet key", "it is not the public half of a host's key: a letter or digit is wrong")
-		case keys[p.Key] != "":
-			r.at(key+".key", "remove one of them", "%s has this key too", keys[p.Key])
 		}
-		if p.Key != "" {
-			keys[p.Key] = name
+		for i, k := range append([]string{p.Key}, p.Keys...) {
+			at := key + ".key"
+			if i > 0 {
+				at = item(key+".keys", i-1)
+			}
+			switch {
+			case k == "":
+				continue
+			case !fleet.ValidKey(k):
+				r.at(at, "print it there with toolhost fleet key", "it is not the public half of a host's key: a letter or digit is wrong")
+			case keys[k] != "":
+				r.at(at, "remove one of them", "%s has this key too", keys[k])
+			}
+			keys[k] = name
 		}
 	}
 	for i, rule := range n.Rules {

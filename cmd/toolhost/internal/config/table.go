@@ -76,7 +76,7 @@ func (s *Server) setDefaults() {
 }
 
 // root describes the whole file.
-func root() *setting.Setting { return &setting223 }
+func root() *setting.Setting { return &setting225 }
 
 var (
 	setting1   = setting.Setting{Kind: setting.Kind{Title: "a path", MinLength: 1, Form: "file-path"}, Types: []string{"string"}}
@@ -277,29 +277,31 @@ var (
 	setting196 = setting.Setting{Kind: setting.Kind{MaxItems: 1000}, Name: "mount", Types: []string{"array", "null"}, Each: &setting8}
 	setting197 = setting.Setting{Kind: setting.Kind{Title: "a prefix of 1 to 64 letters, digits, _, . and -", Pattern: "^[A-Za-z0-9_.-]{1,64}$"}, Name: "prefix", Types: []string{"string"}}
 	setting198 = setting.Setting{Kind: setting.Kind{Title: "the public half of a host's key, which toolhost fleet key prints there: U and 55 more letters and digits", Pattern: "^U[A-Z2-7]{55}$"}, Name: "key", Types: []string{"string"}}
-	setting199 = setting.Setting{Name: "admin", Types: []string{"boolean"}}
-	setting200 = setting.Setting{Types: []string{"object", "null"}, Members: []*setting.Setting{&setting198, &setting195, &setting196, &setting199}}
-	setting201 = setting.Setting{Kind: setting.Kind{Title: "a host's name has 1 to 64 letters, digits, _, . and -, and begins with a letter or digit", Pattern: "^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$", Example: "partner"}}
-	setting202 = setting.Setting{Kind: setting.Kind{MaxItems: 1000}, Name: "peers", Types: []string{"object", "null"}, Each: &setting200, Names: &setting201}
-	setting203 = setting.Setting{Kind: setting.Kind{Title: "a tool's name or a pattern such as fs.*, of 1 to 128 letters, digits, _, ., - and *", Pattern: "^[A-Za-z0-9_.*-]{1,128}$"}, Name: "tools", Types: []string{"string"}}
-	setting204 = setting.Setting{Kind: setting.Kind{Title: "newest, a version of the plugin such as 1.4.0, or sha256: and at least 8 digits of a definition's digest", Pattern: "^[A-Za-z0-9][A-Za-z0-9_.+:-]{0,127}$"}, Name: "version", Types: []string{"string"}, Default: json.RawMessage("\"newest\"")}
-	setting205 = setting.Setting{Kind: setting.Kind{Minimum: "1", Maximum: "8192"}, Name: "hosts", Types: []string{"integer"}, Default: json.RawMessage("1")}
-	setting206 = setting.Setting{Kind: setting.Kind{MaxItems: 1000}, Name: "avoid", Types: []string{"object", "null"}, Each: &setting192, Names: &setting193}
-	setting207 = setting.Setting{Name: "near", Types: []string{"string"}}
-	setting208 = setting.Setting{Kind: setting.Kind{Enum: []string{"at-least-once", "at-most-once"}}, Name: "durable", Types: []string{"string"}}
-	setting209 = setting.Setting{Types: []string{"object"}, Members: []*setting.Setting{&setting203, &setting204, &setting205, &setting194, &setting206, &setting207, &setting208}}
-	setting210 = setting.Setting{Kind: setting.Kind{MaxItems: 1000}, Name: "rules", Types: []string{"array", "null"}, Each: &setting209}
-	setting211 = setting.Setting{Types: []string{"object", "null"}, Members: []*setting.Setting{&setting172, &setting176, &setting177, &setting178, &setting179, &setting166, &setting182}}
-	setting212 = setting.Setting{Kind: setting.Kind{Title: "a host's name, a host's and a caller's with a slash between them, or *", Pattern: "^(\\*|[A-Za-z0-9][A-Za-z0-9_.-]{0,63}(/[A-Za-z0-9_.-]{1,64})?)$", Example: "partner"}}
-	setting213 = setting.Setting{Kind: setting.Kind{MaxItems: 1000}, Name: "callers", Types: []string{"object", "null"}, Each: &setting211, Names: &setting212}
-	setting214 = setting.Setting{Kind: setting.Kind{Minimum: "1", Maximum: "65536"}, Name: "max_calls", Types: []string{"integer"}, Default: json.RawMessage("1024")}
-	setting215 = setting.Setting{Kind: setting.Kind{Title: "a path", MinLength: 1, Form: "file-path"}, Name: "store", Types: []string{"string"}}
-	setting216 = setting.Setting{Kind: setting.Kind{Minimum: "1", Maximum: "5"}, Name: "replicas", Types: []string{"integer"}}
-	setting217 = setting.Setting{Kind: setting.Kind{Title: "a size such as 64MiB; units are B, KiB, MiB and GiB", Pattern: "^[0-9]{1,18} ?(B|KiB|MiB|GiB)$", Minimum: "1MiB", Maximum: "1024GiB", Form: "byte-size"}, Name: "bytes", Types: []string{"string"}}
-	setting218 = setting.Setting{Kind: setting.Kind{Title: "a time such as 30s or 10m", Pattern: "^([0-9]{1,9}(\\.[0-9]{1,9})?(ns|us|ms|s|m|h)){1,6}$", Minimum: "1m", Maximum: "8760h", Form: "go-duration"}, Name: "keep", Types: []string{"string"}}
-	setting219 = setting.Setting{Kind: setting.Kind{Minimum: "1", Maximum: "1024"}, Name: "slots", Types: []string{"integer"}}
-	setting220 = setting.Setting{Kind: setting.Kind{Title: "a time such as 30s or 10m", Pattern: "^([0-9]{1,9}(\\.[0-9]{1,9})?(ns|us|ms|s|m|h)){1,6}$", Minimum: "300ms", Maximum: "1h", Form: "go-duration"}, Name: "lapse", Types: []string{"string"}}
-	setting221 = setting.Setting{Name: "queue", Types: []string{"object", "null"}, Members: []*setting.Setting{&setting216, &setting217, &setting218, &setting219, &setting220}}
-	setting222 = setting.Setting{Name: "nats", Types: []string{"object", "null"}, Members: []*setting.Setting{&setting186, &setting187, &setting188, &setting190, &setting56, &setting191, &setting194, &setting195, &setting196, &setting197, &setting202, &setting210, &setting213, &setting214, &setting215, &setting221}}
-	setting223 = setting.Setting{Types: []string{"object", "null"}, Members: []*setting.Setting{&setting2, &setting3, &setting4, &setting24, &setting25, &setting26, &setting27, &setting28, &setting29, &setting35, &setting38, &setting48, &setting73, &setting77, &setting80, &setting124, &setting130, &setting155, &setting169, &setting185, &setting222}}
+	setting199 = setting.Setting{Kind: setting.Kind{Title: "the public half of a host's key, which toolhost fleet key prints there: U and 55 more letters and digits", Pattern: "^U[A-Z2-7]{55}$"}, Types: []string{"string"}}
+	setting200 = setting.Setting{Kind: setting.Kind{MaxItems: 1000}, Name: "keys", Types: []string{"array", "null"}, Each: &setting199}
+	setting201 = setting.Setting{Name: "admin", Types: []string{"boolean"}}
+	setting202 = setting.Setting{Types: []string{"object", "null"}, Members: []*setting.Setting{&setting198, &setting200, &setting195, &setting196, &setting201}}
+	setting203 = setting.Setting{Kind: setting.Kind{Title: "a host's name has 1 to 64 letters, digits, _, . and -, and begins with a letter or digit", Pattern: "^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$", Example: "partner"}}
+	setting204 = setting.Setting{Kind: setting.Kind{MaxItems: 1000}, Name: "peers", Types: []string{"object", "null"}, Each: &setting202, Names: &setting203}
+	setting205 = setting.Setting{Kind: setting.Kind{Title: "a tool's name or a pattern such as fs.*, of 1 to 128 letters, digits, _, ., - and *", Pattern: "^[A-Za-z0-9_.*-]{1,128}$"}, Name: "tools", Types: []string{"string"}}
+	setting206 = setting.Setting{Kind: setting.Kind{Title: "newest, a version of the plugin such as 1.4.0, or sha256: and at least 8 digits of a definition's digest", Pattern: "^[A-Za-z0-9][A-Za-z0-9_.+:-]{0,127}$"}, Name: "version", Types: []string{"string"}, Default: json.RawMessage("\"newest\"")}
+	setting207 = setting.Setting{Kind: setting.Kind{Minimum: "1", Maximum: "8192"}, Name: "hosts", Types: []string{"integer"}, Default: json.RawMessage("1")}
+	setting208 = setting.Setting{Kind: setting.Kind{MaxItems: 1000}, Name: "avoid", Types: []string{"object", "null"}, Each: &setting192, Names: &setting193}
+	setting209 = setting.Setting{Name: "near", Types: []string{"string"}}
+	setting210 = setting.Setting{Kind: setting.Kind{Enum: []string{"at-least-once", "at-most-once"}}, Name: "durable", Types: []string{"string"}}
+	setting211 = setting.Setting{Types: []string{"object"}, Members: []*setting.Setting{&setting205, &setting206, &setting207, &setting194, &setting208, &setting209, &setting210}}
+	setting212 = setting.Setting{Kind: setting.Kind{MaxItems: 1000}, Name: "rules", Types: []string{"array", "null"}, Each: &setting211}
+	setting213 = setting.Setting{Types: []string{"object", "null"}, Members: []*setting.Setting{&setting172, &setting176, &setting177, &setting178, &setting179, &setting166, &setting182}}
+	setting214 = setting.Setting{Kind: setting.Kind{Title: "a host's name, a host's and a caller's with a slash between them, or *", Pattern: "^(\\*|[A-Za-z0-9][A-Za-z0-9_.-]{0,63}(/[A-Za-z0-9_.-]{1,64})?)$", Example: "partner"}}
+	setting215 = setting.Setting{Kind: setting.Kind{MaxItems: 1000}, Name: "callers", Types: []string{"object", "null"}, Each: &setting213, Names: &setting214}
+	setting216 = setting.Setting{Kind: setting.Kind{Minimum: "1", Maximum: "65536"}, Name: "max_calls", Types: []string{"integer"}, Default: json.RawMessage("1024")}
+	setting217 = setting.Setting{Kind: setting.Kind{Title: "a path", MinLength: 1, Form: "file-path"}, Name: "store", Types: []string{"string"}}
+	setting218 = setting.Setting{Kind: setting.Kind{Minimum: "1", Maximum: "5"}, Name: "replicas", Types: []string{"integer"}}
+	setting219 = setting.Setting{Kind: setting.Kind{Title: "a size such as 64MiB; units are B, KiB, MiB and GiB", Pattern: "^[0-9]{1,18} ?(B|KiB|MiB|GiB)$", Minimum: "1MiB", Maximum: "1024GiB", Form: "byte-size"}, Name: "bytes", Types: []string{"string"}}
+	setting220 = setting.Setting{Kind: setting.Kind{Title: "a time such as 30s or 10m", Pattern: "^([0-9]{1,9}(\\.[0-9]{1,9})?(ns|us|ms|s|m|h)){1,6}$", Minimum: "1m", Maximum: "8760h", Form: "go-duration"}, Name: "keep", Types: []string{"string"}}
+	setting221 = setting.Setting{Kind: setting.Kind{Minimum: "1", Maximum: "1024"}, Name: "slots", Types: []string{"integer"}}
+	setting222 = setting.Setting{Kind: setting.Kind{Title: "a time such as 30s or 10m", Pattern: "^([0-9]{1,9}(\\.[0-9]{1,9})?(ns|us|ms|s|m|h)){1,6}$", Minimum: "300ms", Maximum: "1h", Form: "go-duration"}, Name: "lapse", Types: []string{"string"}}
+	setting223 = setting.Setting{Name: "queue", Types: []string{"object", "null"}, Members: []*setting.Setting{&setting218, &setting219, &setting220, &setting221, &setting222}}
+	setting224 = setting.Setting{Name: "nats", Types: []string{"object", "null"}, Members: []*setting.Setting{&setting186, &setting187, &setting188, &setting190, &setting56, &setting191, &setting194, &setting195, &setting196, &setting197, &setting204, &setting212, &setting215, &setting216, &setting217, &setting223}}
+	setting225 = setting.Setting{Types: []string{"object", "null"}, Members: []*setting.Setting{&setting2, &setting3, &setting4, &setting24, &setting25, &setting26, &setting27, &setting28, &setting29, &setting35, &setting38, &setting48, &setting73, &setting77, &setting80, &setting124, &setting130, &setting155, &setting169, &setting185, &setting224}}
 )

@@ -302,9 +302,10 @@ func (d *daemon) checkPlace(name, on string) error {
 
 func keysOf(peers map[string]config.Peer) (keys []string) {
 	for _, name := range slices.Sorted(maps.Keys(peers)) {
-		keys = append(keys, peers[name].Key)
+		p := peers[name]
+		keys = append(append(keys, p.Keys...), p.Key)
 	}
-	return keys
+	return slices.DeleteFunc(keys, func(key string) bool { return key == "" })
 }
 
 // storeOf returns the directory of the embedded server; empty: nothing is kept.

@@ -294,7 +294,7 @@ func (d *daemon) DrainHost(ctx context.Context, r *daemonv1.DrainHostRequest) (*
 		err = f.Drain(ctx, r.GetName(), !r.GetResume())
 	}
 	if err == nil && r.GetWait() {
-		err = f.Drained(ctx, r.GetName())
+		err = f.Drained(ctx, r.GetName(), time.Duration(r.GetTimeoutMs())*time.Millisecond)
 	}
 	return &daemonv1.DrainHostResponse{}, control.Record(ctx, d, audit.Record{Action: action, Object: r.GetName()}, err)
 }

@@ -840,7 +840,9 @@ type DrainHostRequest struct {
 	// Whether it takes calls again instead.
 	Resume bool `protobuf:"varint,2,opt,name=resume,proto3" json:"resume,omitempty"`
 	// Whether the answer waits for the end of its calls in progress.
-	Wait          bool `protobuf:"varint,3,opt,name=wait,proto3" json:"wait,omitempty"`
+	Wait bool `protobuf:"varint,3,opt,name=wait,proto3" json:"wait,omitempty"`
+	// How long it waits at most, in milliseconds; 0: as long as it takes.
+	TimeoutMs     int64 `protobuf:"varint,4,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -894,6 +896,13 @@ func (x *DrainHostRequest) GetWait() bool {
 		return x.Wait
 	}
 	return false
+}
+
+func (x *DrainHostRequest) GetTimeoutMs() int64 {
+	if x != nil {
+		return x.TimeoutMs
+	}
+	return 0
 }
 
 type DrainHostResponse struct {
@@ -1347,11 +1356,13 @@ const file_toolhost_daemon_v1_fleet_proto_rawDesc = "" +
 	"\breplicas\x18\x04 \x03(\v2 .toolhost.daemon.v1.FleetReplicaR\breplicas\"\x17\n" +
 	"\x15ListFleetToolsRequest\"M\n" +
 	"\x16ListFleetToolsResponse\x123\n" +
-	"\x05tools\x18\x01 \x03(\v2\x1d.toolhost.daemon.v1.FleetToolR\x05tools\"R\n" +
+	"\x05tools\x18\x01 \x03(\v2\x1d.toolhost.daemon.v1.FleetToolR\x05tools\"q\n" +
 	"\x10DrainHostRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06resume\x18\x02 \x01(\bR\x06resume\x12\x12\n" +
-	"\x04wait\x18\x03 \x01(\bR\x04wait\"\x13\n" +
+	"\x04wait\x18\x03 \x01(\bR\x04wait\x12\x1d\n" +
+	"\n" +
+	"timeout_ms\x18\x04 \x01(\x03R\ttimeoutMs\"\x13\n" +
 	"\x11DrainHostResponse\"\x19\n" +
 	"\x17ListDurableCallsRequest\"Q\n" +
 	"\x18ListDurableCallsResponse\x125\n" +
