@@ -60,6 +60,7 @@ func TestAuditShowSaysWhyACallWasSlow(t *testing.T) {
 	})
 	worked := w.newestCall("cli", "play.run")
 	u, q := w.queued("call", "play.danger")
+	time.Sleep(time.Second) // which a person takes, and no busy machine for anything else
 	w.run("approvals", "approve", q.ID).exits(0)
 	(<-u.ended).exits(0)
 	asked := w.newestCall("cli", "play.danger")

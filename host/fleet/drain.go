@@ -39,7 +39,16 @@ func (f *Fleet) Drain(ctx context.Context, name string, on bool) error {
 		f.drain(on)
 		return nil
 	}
-	return m.operate(ctx, drainOperation, drainRequest{on}, new(struct{}))
+	if err := m.operate(ctx, drainOperation, drainRequest{on}, new(struct{})); err != nil {
+		return err
+	}
+	f.directory.mu.Lock() // its announcement is on its way
+	said := *m.said
+	said.Draining = on
+	m.said = &said
+	f.directory.mu.Unlock()
+	f.rebuild(m)
+	return nil
 }
 
 // Drained returns when a host that drains has ended the calls of other hosts. Empty: this host. Within bounds the wait;

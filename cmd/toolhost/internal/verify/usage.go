@@ -147,11 +147,22 @@ func (p *process) tasks(path string) int {
 		_ = syscall.Kill(p.pid, syscall.SIGQUIT)
 	}
 	p.killing.Unlock()
-	p.waitEnd(killTime)
+	p.waitEnd(dumpTime)
+	late := time.After(dumpTime)
+	for _, more := p.stderr.look(); more != nil; _, more = p.stderr.look() { // what it wrote last is still to be read
+		select {
+		case <-more:
+		case <-late:
+			return 0
+		}
+	}
 	p.stderr.mu.Lock()
 	defer p.stderr.mu.Unlock()
 	return p.stderr.tasks
 }
+
+// dumpTime bounds the list of goroutines, which a busy machine takes its time for.
+const dumpTime = 30 * time.Second
 
 func pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
