@@ -28,7 +28,7 @@ func TestMemory(t *testing.T) {
 	if e := g.Exceeded(); e.Memory == 0 || e.PIDs != 0 {
 		t.Errorf("exceeded: %+v", e)
 	}
-	if u := g.Usage(); u.CPU == 0 || u.Peak < 32<<20 || u.Peak > 64<<20 {
+	if u := g.Usage(); u.CPU == 0 || u.Peak < 32<<20 || u.Peak > 65<<20 { // a page more may be counted
 		t.Errorf("usage: %+v", u)
 	}
 }

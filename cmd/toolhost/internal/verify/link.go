@@ -127,7 +127,7 @@ func (l *link) explain(ctx context.Context, rpc string, err error) error {
 }
 
 // endGrace is how long a process whose connection is gone may take to end, so that it is known how.
-const endGrace = 500 * time.Millisecond
+const endGrace = 5 * time.Second
 
 func (p *process) waitEnd(d time.Duration) bool {
 	t := time.NewTimer(d)
