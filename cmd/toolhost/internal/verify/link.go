@@ -115,7 +115,7 @@ func (l *link) explain(ctx context.Context, rpc string, err error) error {
 	}
 	code := status.Code(err)
 	switch {
-	case code == codes.Unavailable && l.proc.waitEnd(endGrace):
+	case code == codes.Unavailable && l.proc.waitEnd(goneGrace):
 		return &rpcError{code, fmt.Sprintf("%s is not answered: %s", rpc, l.proc.ending())}
 	case code == codes.DeadlineExceeded && ctx.Err() != nil:
 		return &rpcError{code, fmt.Sprintf("%s is not answered within %v", rpc, l.limit)}
@@ -126,8 +126,12 @@ func (l *link) explain(ctx context.Context, rpc string, err error) error {
 	return &rpcError{code, fmt.Sprintf("%s is answered by the gRPC status %s: %s", rpc, code, sanitize.Line(status.Convert(err).Message(), 300))}
 }
 
-// endGrace is how long a process whose connection is gone may take to end, so that it is known how.
-const endGrace = 5 * time.Second
+// How long a process may take to end, so that it is known how: one that has answered something else, and one whose
+// connection is gone.
+const (
+	endGrace  = 500 * time.Millisecond
+	goneGrace = 5 * time.Second
+)
 
 func (p *process) waitEnd(d time.Duration) bool {
 	t := time.NewTimer(d)
