@@ -159,6 +159,10 @@ func TestCalls(t *testing.T) {
 	id := b.detach("play.run", work.call())
 	b.until("it runs", func() bool { return work.runs() == 1 })
 	b.run("jobs").exits(0).prints(id, "play.run", "running", "hub", "cli")
+	b.until("how full it is", func() bool {
+		q := b.client().State().Fleet.Queue
+		return q.State.Max > 0 && q.Results.Max > 0
+	})
 	b.run("jobs", "list", "--state", "queued,done").exits(0).says("no durable calls: none is queued or done")
 	b.run("jobs", "show", id).exits(0).prints("at-most-once", "running", "the last on hub")
 	b.run("jobs", "show", id, "--wait", "--timeout", "100ms").exits(7).says("goes on", "toolhost jobs show "+id)

@@ -70,6 +70,7 @@ func TestConvert(t *testing.T) {
 		{&journal.Entry{}, &daemonv1.Line{}, &journal.Entry{}},
 		{&fleet.HostStatus{}, &daemonv1.FleetHost{}, &fleet.HostStatus{}},
 		{&fleet.ToolStatus{}, &daemonv1.FleetTool{}, &fleet.ToolStatus{}},
+		{&fleet.ReplicaStatus{}, &daemonv1.FleetReplica{}, &fleet.ReplicaStatus{}},
 		{&approval.Question{}, &daemonv1.Approval{}, &approval.Question{}},
 		{&SessionInfo{}, &daemonv1.Session{}, &SessionInfo{}},
 		{&Waiting{}, &daemonv1.WaitingFile{}, &Waiting{}},

@@ -565,7 +565,12 @@ type Queue struct {
 	// Ran is how many attempts have ended here.
 	Ran uint64 `protobuf:"varint,6,opt,name=ran,proto3" json:"ran,omitempty"`
 	// Refused is how many messages in the queue were refused: forged, damaged, or there again.
-	Refused       uint64 `protobuf:"varint,7,opt,name=refused,proto3" json:"refused,omitempty"`
+	Refused uint64 `protobuf:"varint,7,opt,name=refused,proto3" json:"refused,omitempty"`
+	// State is how full the records of calls are, and Results their results, half a minute ago at most.
+	State   *Level `protobuf:"bytes,8,opt,name=state,proto3" json:"state,omitempty"`
+	Results *Level `protobuf:"bytes,9,opt,name=results,proto3" json:"results,omitempty"`
+	// Differs is what is kept in another way than the configuration says, and why.
+	Differs       []string `protobuf:"bytes,10,rep,name=differs,proto3" json:"differs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -649,6 +654,81 @@ func (x *Queue) GetRefused() uint64 {
 	return 0
 }
 
+func (x *Queue) GetState() *Level {
+	if x != nil {
+		return x.State
+	}
+	return nil
+}
+
+func (x *Queue) GetResults() *Level {
+	if x != nil {
+		return x.Results
+	}
+	return nil
+}
+
+func (x *Queue) GetDiffers() []string {
+	if x != nil {
+		return x.Differs
+	}
+	return nil
+}
+
+// Level is how full something is.
+type Level struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Bytes are taken of Max; 0: there is no bound.
+	Bytes         uint64 `protobuf:"varint,1,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	Max           uint64 `protobuf:"varint,2,opt,name=max,proto3" json:"max,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Level) Reset() {
+	*x = Level{}
+	mi := &file_toolhost_daemon_v1_state_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Level) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Level) ProtoMessage() {}
+
+func (x *Level) ProtoReflect() protoreflect.Message {
+	mi := &file_toolhost_daemon_v1_state_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Level.ProtoReflect.Descriptor instead.
+func (*Level) Descriptor() ([]byte, []int) {
+	return file_toolhost_daemon_v1_state_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Level) GetBytes() uint64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *Level) GetMax() uint64 {
+	if x != nil {
+		return x.Max
+	}
+	return 0
+}
+
 // WaitingFile is a file inside the root that the daemon goes by, with other content than is in effect.
 type WaitingFile struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -662,7 +742,7 @@ type WaitingFile struct {
 
 func (x *WaitingFile) Reset() {
 	*x = WaitingFile{}
-	mi := &file_toolhost_daemon_v1_state_proto_msgTypes[6]
+	mi := &file_toolhost_daemon_v1_state_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -674,7 +754,7 @@ func (x *WaitingFile) String() string {
 func (*WaitingFile) ProtoMessage() {}
 
 func (x *WaitingFile) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_state_proto_msgTypes[6]
+	mi := &file_toolhost_daemon_v1_state_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -687,7 +767,7 @@ func (x *WaitingFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitingFile.ProtoReflect.Descriptor instead.
 func (*WaitingFile) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_state_proto_rawDescGZIP(), []int{6}
+	return file_toolhost_daemon_v1_state_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *WaitingFile) GetFile() string {
@@ -719,7 +799,7 @@ type GetStateRequest struct {
 
 func (x *GetStateRequest) Reset() {
 	*x = GetStateRequest{}
-	mi := &file_toolhost_daemon_v1_state_proto_msgTypes[7]
+	mi := &file_toolhost_daemon_v1_state_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -731,7 +811,7 @@ func (x *GetStateRequest) String() string {
 func (*GetStateRequest) ProtoMessage() {}
 
 func (x *GetStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_state_proto_msgTypes[7]
+	mi := &file_toolhost_daemon_v1_state_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -744,7 +824,7 @@ func (x *GetStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStateRequest.ProtoReflect.Descriptor instead.
 func (*GetStateRequest) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_state_proto_rawDescGZIP(), []int{7}
+	return file_toolhost_daemon_v1_state_proto_rawDescGZIP(), []int{8}
 }
 
 type GetStateResponse struct {
@@ -756,7 +836,7 @@ type GetStateResponse struct {
 
 func (x *GetStateResponse) Reset() {
 	*x = GetStateResponse{}
-	mi := &file_toolhost_daemon_v1_state_proto_msgTypes[8]
+	mi := &file_toolhost_daemon_v1_state_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -768,7 +848,7 @@ func (x *GetStateResponse) String() string {
 func (*GetStateResponse) ProtoMessage() {}
 
 func (x *GetStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_state_proto_msgTypes[8]
+	mi := &file_toolhost_daemon_v1_state_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -781,7 +861,7 @@ func (x *GetStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStateResponse.ProtoReflect.Descriptor instead.
 func (*GetStateResponse) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_state_proto_rawDescGZIP(), []int{8}
+	return file_toolhost_daemon_v1_state_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *GetStateResponse) GetState() *State {
@@ -799,7 +879,7 @@ type StopRequest struct {
 
 func (x *StopRequest) Reset() {
 	*x = StopRequest{}
-	mi := &file_toolhost_daemon_v1_state_proto_msgTypes[9]
+	mi := &file_toolhost_daemon_v1_state_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -811,7 +891,7 @@ func (x *StopRequest) String() string {
 func (*StopRequest) ProtoMessage() {}
 
 func (x *StopRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_state_proto_msgTypes[9]
+	mi := &file_toolhost_daemon_v1_state_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -824,7 +904,7 @@ func (x *StopRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopRequest.ProtoReflect.Descriptor instead.
 func (*StopRequest) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_state_proto_rawDescGZIP(), []int{9}
+	return file_toolhost_daemon_v1_state_proto_rawDescGZIP(), []int{10}
 }
 
 type StopResponse struct {
@@ -837,7 +917,7 @@ type StopResponse struct {
 
 func (x *StopResponse) Reset() {
 	*x = StopResponse{}
-	mi := &file_toolhost_daemon_v1_state_proto_msgTypes[10]
+	mi := &file_toolhost_daemon_v1_state_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -849,7 +929,7 @@ func (x *StopResponse) String() string {
 func (*StopResponse) ProtoMessage() {}
 
 func (x *StopResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_state_proto_msgTypes[10]
+	mi := &file_toolhost_daemon_v1_state_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -862,7 +942,7 @@ func (x *StopResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopResponse.ProtoReflect.Descriptor instead.
 func (*StopResponse) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_state_proto_rawDescGZIP(), []int{10}
+	return file_toolhost_daemon_v1_state_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *StopResponse) GetDrainMs() int64 {
@@ -880,7 +960,7 @@ type ListWaitingRequest struct {
 
 func (x *ListWaitingRequest) Reset() {
 	*x = ListWaitingRequest{}
-	mi := &file_toolhost_daemon_v1_state_proto_msgTypes[11]
+	mi := &file_toolhost_daemon_v1_state_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -892,7 +972,7 @@ func (x *ListWaitingRequest) String() string {
 func (*ListWaitingRequest) ProtoMessage() {}
 
 func (x *ListWaitingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_state_proto_msgTypes[11]
+	mi := &file_toolhost_daemon_v1_state_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -905,7 +985,7 @@ func (x *ListWaitingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWaitingRequest.ProtoReflect.Descriptor instead.
 func (*ListWaitingRequest) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_state_proto_rawDescGZIP(), []int{11}
+	return file_toolhost_daemon_v1_state_proto_rawDescGZIP(), []int{12}
 }
 
 type ListWaitingResponse struct {
@@ -917,7 +997,7 @@ type ListWaitingResponse struct {
 
 func (x *ListWaitingResponse) Reset() {
 	*x = ListWaitingResponse{}
-	mi := &file_toolhost_daemon_v1_state_proto_msgTypes[12]
+	mi := &file_toolhost_daemon_v1_state_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -929,7 +1009,7 @@ func (x *ListWaitingResponse) String() string {
 func (*ListWaitingResponse) ProtoMessage() {}
 
 func (x *ListWaitingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_state_proto_msgTypes[12]
+	mi := &file_toolhost_daemon_v1_state_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -942,7 +1022,7 @@ func (x *ListWaitingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWaitingResponse.ProtoReflect.Descriptor instead.
 func (*ListWaitingResponse) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_state_proto_rawDescGZIP(), []int{12}
+	return file_toolhost_daemon_v1_state_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ListWaitingResponse) GetFiles() []*WaitingFile {
@@ -962,7 +1042,7 @@ type ReloadRequest struct {
 
 func (x *ReloadRequest) Reset() {
 	*x = ReloadRequest{}
-	mi := &file_toolhost_daemon_v1_state_proto_msgTypes[13]
+	mi := &file_toolhost_daemon_v1_state_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -974,7 +1054,7 @@ func (x *ReloadRequest) String() string {
 func (*ReloadRequest) ProtoMessage() {}
 
 func (x *ReloadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_state_proto_msgTypes[13]
+	mi := &file_toolhost_daemon_v1_state_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -987,7 +1067,7 @@ func (x *ReloadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReloadRequest.ProtoReflect.Descriptor instead.
 func (*ReloadRequest) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_state_proto_rawDescGZIP(), []int{13}
+	return file_toolhost_daemon_v1_state_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ReloadRequest) GetAccept() []string {
@@ -1005,7 +1085,7 @@ type ReloadResponse struct {
 
 func (x *ReloadResponse) Reset() {
 	*x = ReloadResponse{}
-	mi := &file_toolhost_daemon_v1_state_proto_msgTypes[14]
+	mi := &file_toolhost_daemon_v1_state_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1017,7 +1097,7 @@ func (x *ReloadResponse) String() string {
 func (*ReloadResponse) ProtoMessage() {}
 
 func (x *ReloadResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_state_proto_msgTypes[14]
+	mi := &file_toolhost_daemon_v1_state_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1030,7 +1110,7 @@ func (x *ReloadResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReloadResponse.ProtoReflect.Descriptor instead.
 func (*ReloadResponse) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_state_proto_rawDescGZIP(), []int{14}
+	return file_toolhost_daemon_v1_state_proto_rawDescGZIP(), []int{15}
 }
 
 type RefreshRequest struct {
@@ -1041,7 +1121,7 @@ type RefreshRequest struct {
 
 func (x *RefreshRequest) Reset() {
 	*x = RefreshRequest{}
-	mi := &file_toolhost_daemon_v1_state_proto_msgTypes[15]
+	mi := &file_toolhost_daemon_v1_state_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1053,7 +1133,7 @@ func (x *RefreshRequest) String() string {
 func (*RefreshRequest) ProtoMessage() {}
 
 func (x *RefreshRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_state_proto_msgTypes[15]
+	mi := &file_toolhost_daemon_v1_state_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1066,7 +1146,7 @@ func (x *RefreshRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefreshRequest.ProtoReflect.Descriptor instead.
 func (*RefreshRequest) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_state_proto_rawDescGZIP(), []int{15}
+	return file_toolhost_daemon_v1_state_proto_rawDescGZIP(), []int{16}
 }
 
 type RefreshResponse struct {
@@ -1077,7 +1157,7 @@ type RefreshResponse struct {
 
 func (x *RefreshResponse) Reset() {
 	*x = RefreshResponse{}
-	mi := &file_toolhost_daemon_v1_state_proto_msgTypes[16]
+	mi := &file_toolhost_daemon_v1_state_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1089,7 +1169,7 @@ func (x *RefreshResponse) String() string {
 func (*RefreshResponse) ProtoMessage() {}
 
 func (x *RefreshResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolhost_daemon_v1_state_proto_msgTypes[16]
+	mi := &file_toolhost_daemon_v1_state_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1102,7 +1182,7 @@ func (x *RefreshResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefreshResponse.ProtoReflect.Descriptor instead.
 func (*RefreshResponse) Descriptor() ([]byte, []int) {
-	return file_toolhost_daemon_v1_state_proto_rawDescGZIP(), []int{16}
+	return file_toolhost_daemon_v1_state_proto_rawDescGZIP(), []int{17}
 }
 
 var File_toolhost_daemon_v1_state_proto protoreflect.FileDescriptor
@@ -1159,7 +1239,7 @@ const file_toolhost_daemon_v1_state_proto_rawDesc = "" +
 	"\arefused\x18\x06 \x01(\x05R\arefused\x12\x14\n" +
 	"\x05tools\x18\a \x01(\x05R\x05tools\x12\x14\n" +
 	"\x05calls\x18\b \x01(\x05R\x05calls\x12/\n" +
-	"\x05queue\x18\t \x01(\v2\x19.toolhost.daemon.v1.QueueR\x05queue\"\xa7\x01\n" +
+	"\x05queue\x18\t \x01(\v2\x19.toolhost.daemon.v1.QueueR\x05queue\"\xa7\x02\n" +
 	"\x05Queue\x12\x12\n" +
 	"\x04open\x18\x01 \x01(\bR\x04open\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x18\n" +
@@ -1167,7 +1247,14 @@ const file_toolhost_daemon_v1_state_proto_rawDesc = "" +
 	"\x05slots\x18\x04 \x01(\x05R\x05slots\x12\x16\n" +
 	"\x06queued\x18\x05 \x01(\x04R\x06queued\x12\x10\n" +
 	"\x03ran\x18\x06 \x01(\x04R\x03ran\x12\x18\n" +
-	"\arefused\x18\a \x01(\x04R\arefused\"Y\n" +
+	"\arefused\x18\a \x01(\x04R\arefused\x12/\n" +
+	"\x05state\x18\b \x01(\v2\x19.toolhost.daemon.v1.LevelR\x05state\x123\n" +
+	"\aresults\x18\t \x01(\v2\x19.toolhost.daemon.v1.LevelR\aresults\x12\x18\n" +
+	"\adiffers\x18\n" +
+	" \x03(\tR\adiffers\"/\n" +
+	"\x05Level\x12\x14\n" +
+	"\x05bytes\x18\x01 \x01(\x04R\x05bytes\x12\x10\n" +
+	"\x03max\x18\x02 \x01(\x04R\x03max\"Y\n" +
 	"\vWaitingFile\x12\x12\n" +
 	"\x04file\x18\x01 \x01(\tR\x04file\x12\x16\n" +
 	"\x06sha256\x18\x02 \x01(\tR\x06sha256\x12\x1e\n" +
@@ -1201,7 +1288,7 @@ func file_toolhost_daemon_v1_state_proto_rawDescGZIP() []byte {
 	return file_toolhost_daemon_v1_state_proto_rawDescData
 }
 
-var file_toolhost_daemon_v1_state_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_toolhost_daemon_v1_state_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_toolhost_daemon_v1_state_proto_goTypes = []any{
 	(*State)(nil),                 // 0: toolhost.daemon.v1.State
 	(*Identity)(nil),              // 1: toolhost.daemon.v1.Identity
@@ -1209,41 +1296,44 @@ var file_toolhost_daemon_v1_state_proto_goTypes = []any{
 	(*Refused)(nil),               // 3: toolhost.daemon.v1.Refused
 	(*FleetState)(nil),            // 4: toolhost.daemon.v1.FleetState
 	(*Queue)(nil),                 // 5: toolhost.daemon.v1.Queue
-	(*WaitingFile)(nil),           // 6: toolhost.daemon.v1.WaitingFile
-	(*GetStateRequest)(nil),       // 7: toolhost.daemon.v1.GetStateRequest
-	(*GetStateResponse)(nil),      // 8: toolhost.daemon.v1.GetStateResponse
-	(*StopRequest)(nil),           // 9: toolhost.daemon.v1.StopRequest
-	(*StopResponse)(nil),          // 10: toolhost.daemon.v1.StopResponse
-	(*ListWaitingRequest)(nil),    // 11: toolhost.daemon.v1.ListWaitingRequest
-	(*ListWaitingResponse)(nil),   // 12: toolhost.daemon.v1.ListWaitingResponse
-	(*ReloadRequest)(nil),         // 13: toolhost.daemon.v1.ReloadRequest
-	(*ReloadResponse)(nil),        // 14: toolhost.daemon.v1.ReloadResponse
-	(*RefreshRequest)(nil),        // 15: toolhost.daemon.v1.RefreshRequest
-	(*RefreshResponse)(nil),       // 16: toolhost.daemon.v1.RefreshResponse
-	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
-	(*Plugin)(nil),                // 18: toolhost.daemon.v1.Plugin
-	(*Skipped)(nil),               // 19: toolhost.daemon.v1.Skipped
-	(*Fault)(nil),                 // 20: toolhost.daemon.v1.Fault
+	(*Level)(nil),                 // 6: toolhost.daemon.v1.Level
+	(*WaitingFile)(nil),           // 7: toolhost.daemon.v1.WaitingFile
+	(*GetStateRequest)(nil),       // 8: toolhost.daemon.v1.GetStateRequest
+	(*GetStateResponse)(nil),      // 9: toolhost.daemon.v1.GetStateResponse
+	(*StopRequest)(nil),           // 10: toolhost.daemon.v1.StopRequest
+	(*StopResponse)(nil),          // 11: toolhost.daemon.v1.StopResponse
+	(*ListWaitingRequest)(nil),    // 12: toolhost.daemon.v1.ListWaitingRequest
+	(*ListWaitingResponse)(nil),   // 13: toolhost.daemon.v1.ListWaitingResponse
+	(*ReloadRequest)(nil),         // 14: toolhost.daemon.v1.ReloadRequest
+	(*ReloadResponse)(nil),        // 15: toolhost.daemon.v1.ReloadResponse
+	(*RefreshRequest)(nil),        // 16: toolhost.daemon.v1.RefreshRequest
+	(*RefreshResponse)(nil),       // 17: toolhost.daemon.v1.RefreshResponse
+	(*timestamppb.Timestamp)(nil), // 18: google.protobuf.Timestamp
+	(*Plugin)(nil),                // 19: toolhost.daemon.v1.Plugin
+	(*Skipped)(nil),               // 20: toolhost.daemon.v1.Skipped
+	(*Fault)(nil),                 // 21: toolhost.daemon.v1.Fault
 }
 var file_toolhost_daemon_v1_state_proto_depIdxs = []int32{
-	17, // 0: toolhost.daemon.v1.State.since:type_name -> google.protobuf.Timestamp
+	18, // 0: toolhost.daemon.v1.State.since:type_name -> google.protobuf.Timestamp
 	1,  // 1: toolhost.daemon.v1.State.identity:type_name -> toolhost.daemon.v1.Identity
 	3,  // 2: toolhost.daemon.v1.State.refused:type_name -> toolhost.daemon.v1.Refused
-	18, // 3: toolhost.daemon.v1.State.plugins:type_name -> toolhost.daemon.v1.Plugin
-	19, // 4: toolhost.daemon.v1.State.skipped:type_name -> toolhost.daemon.v1.Skipped
-	18, // 5: toolhost.daemon.v1.State.leaving:type_name -> toolhost.daemon.v1.Plugin
+	19, // 3: toolhost.daemon.v1.State.plugins:type_name -> toolhost.daemon.v1.Plugin
+	20, // 4: toolhost.daemon.v1.State.skipped:type_name -> toolhost.daemon.v1.Skipped
+	19, // 5: toolhost.daemon.v1.State.leaving:type_name -> toolhost.daemon.v1.Plugin
 	4,  // 6: toolhost.daemon.v1.State.fleet:type_name -> toolhost.daemon.v1.FleetState
-	20, // 7: toolhost.daemon.v1.State.faults:type_name -> toolhost.daemon.v1.Fault
+	21, // 7: toolhost.daemon.v1.State.faults:type_name -> toolhost.daemon.v1.Fault
 	2,  // 8: toolhost.daemon.v1.Identity.mcp_configs:type_name -> toolhost.daemon.v1.MCPConfig
-	17, // 9: toolhost.daemon.v1.Refused.last:type_name -> google.protobuf.Timestamp
+	18, // 9: toolhost.daemon.v1.Refused.last:type_name -> google.protobuf.Timestamp
 	5,  // 10: toolhost.daemon.v1.FleetState.queue:type_name -> toolhost.daemon.v1.Queue
-	0,  // 11: toolhost.daemon.v1.GetStateResponse.state:type_name -> toolhost.daemon.v1.State
-	6,  // 12: toolhost.daemon.v1.ListWaitingResponse.files:type_name -> toolhost.daemon.v1.WaitingFile
-	13, // [13:13] is the sub-list for method output_type
-	13, // [13:13] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	6,  // 11: toolhost.daemon.v1.Queue.state:type_name -> toolhost.daemon.v1.Level
+	6,  // 12: toolhost.daemon.v1.Queue.results:type_name -> toolhost.daemon.v1.Level
+	0,  // 13: toolhost.daemon.v1.GetStateResponse.state:type_name -> toolhost.daemon.v1.State
+	7,  // 14: toolhost.daemon.v1.ListWaitingResponse.files:type_name -> toolhost.daemon.v1.WaitingFile
+	15, // [15:15] is the sub-list for method output_type
+	15, // [15:15] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_toolhost_daemon_v1_state_proto_init() }
@@ -1259,7 +1349,7 @@ func file_toolhost_daemon_v1_state_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolhost_daemon_v1_state_proto_rawDesc), len(file_toolhost_daemon_v1_state_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   17,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
