@@ -44,8 +44,7 @@ func (a *Audit) End() Middleware {
 			t.Finish(took, call, res)
 			sensitive := t.Definition != nil && len(t.Definition.Sensitive) > 0
 			if t.later != nil {
-				begin := t.Begin
-				t.later(func(res tool.Result, err error) { a.ended(r, begin, time.Since(begin), sensitive, res, err) })
+				a.endsLater(t, r, sensitive)
 				return res, err
 			}
 			r.Phases = t.Phases()
@@ -53,6 +52,13 @@ func (a *Audit) End() Middleware {
 			return res, err
 		}
 	}
+}
+
+// endsLater has the end line of a call written when it has come back. It is a function of its own so that the records of other
+// calls need no allocation.
+func (a *Audit) endsLater(t *Trace, r audit.Record, sensitive bool) {
+	begin := t.Begin
+	t.later(func(res tool.Result, err error) { a.ended(r, begin, time.Since(begin), sensitive, res, err) })
 }
 
 // ended writes the end line of a call.
