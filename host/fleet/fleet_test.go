@@ -52,12 +52,8 @@ func TestReplicasAreOneTool(t *testing.T) {
 	}
 	a := join(t, s.config("a", mount("*")))
 	a.shared(t, "who", 1, 2)
-	seen := map[string]int{}
-	for range 200 {
-		seen[a.text(t, "who")]++
-	}
-	if len(seen) != 2 {
-		t.Errorf("calls went to %v", seen)
+	if got := a.text(t, "who"); got != "b" && got != "c" { // how calls are shared, TestPlacing counts in fake time
+		t.Errorf("got %q", got)
 	}
 	for _, name := range []string{"b", "c"} {
 		res, err := a.Fleet.Execute(fleet.On(t.Context(), name), tool.Call{Name: "who"})
