@@ -53,8 +53,9 @@ func newFleetCommand(s *session.Session) *cobra.Command {
 		Use: "drain HOST", Short: "Have a host take no new calls of other hosts, or take them again",
 		Long: `Have a host take no new calls of other hosts, and end those in progress. The exit status is 0
 when the host has said so, and with --wait when its calls of other hosts have ended, after which it can
-be stopped; if --timeout is over before, the status is 7, and the error says how many are left. To interrupt the command ends only the wait. With --off it takes calls again. The
-host has to know this one by its own key, or as a peer with admin. This host can be drained too.`,
+be stopped; if --timeout is over before, the status is 7, and the error says how many are left. To
+interrupt the command ends only the wait. With --off it takes calls again. The host has to know this
+one by its own key, or as a peer with admin. This host can be drained too.`,
 		Example: `  toolhost fleet drain build-1 --wait
   toolhost fleet drain build-1 --timeout 5m
   toolhost fleet drain build-1 --off`,

@@ -233,10 +233,14 @@ func (d *directory) probe(m *member) {
 	defer cancel()
 	begin := time.Now()
 	d.mu.Lock()
+	removed := m.removed
 	if m.asked.IsZero() {
 		m.asked = begin
 	}
 	d.mu.Unlock()
+	if removed { // what it says counts no more, and letGo drops it
+		return
+	}
 	msg, err := d.nc.RequestWithContext(ctx, instanceSubject+m.id+".ping", nil)
 	if err == nil {
 		if d.hear(msg.Data) == m {
@@ -247,7 +251,7 @@ func (d *directory) probe(m *member) {
 	d.mu.Lock()
 	dropped := false
 	switch {
-	case m.heard.After(begin): // it was heard of meanwhile
+	case m.heard.After(begin), m.removed: // it was heard of meanwhile, or letGo drops it
 	case errors.Is(err, nats.ErrNoResponders):
 		dropped = d.drop(m, "it has lost its connection")
 	case time.Since(m.asked) > goneAfter:

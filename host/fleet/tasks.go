@@ -92,9 +92,12 @@ func (q *queue) hold(ctx context.Context, c task.Call) error {
 	ctx, cancel := context.WithTimeout(ctx, submitTime)
 	defer cancel()
 	calls, err := q.open(ctx, true)
-	t, there := q.host.Get(c.Tool)
-	if err != nil || !there {
+	if err != nil {
 		return err
+	}
+	t, there := q.host.Get(c.Tool)
+	if !there {
+		return notShared(c.Tool)
 	}
 	name := t.Claimed.Name
 	if t.Owner != Owner {

@@ -135,8 +135,11 @@ func (d *daemon) warnOfFleet(m *member, n config.NATS) {
 	var useless []string
 	for _, t := range d.Host.Tools(host.Filter{Without: fleet.Owner}) {
 		of := func(pattern string) bool { ok, _ := path.Match(pattern, t.Name); return ok }
-		grants := func(c config.Caller) bool { return slices.Contains(c.Grants, t.Permission) }
-		if t.Permission != "" && !t.Own && slices.ContainsFunc(share, of) && !slices.ContainsFunc(slices.Collect(maps.Values(n.Callers)), grants) {
+		granted := false
+		for _, c := range n.Callers {
+			granted = granted || slices.Contains(c.Grants, t.Permission)
+		}
+		if t.Permission != "" && !granted && !t.Own && slices.ContainsFunc(share, of) {
 			useless = append(useless, t.Name)
 		}
 	}
