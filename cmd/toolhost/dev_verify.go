@@ -132,12 +132,8 @@ func (c *verifyCommand) run(ctx context.Context, file string) (err error) {
 	if c.of.Begin != nil {
 		c.s.Err.Printf("\r\x1b[K")
 	}
-	switch tool.CodeOf(err) {
-	case tool.CodeNotFound, tool.CodeInvalidArguments, tool.CodeUnsupported:
-		return exit.With(exit.BadUsage, err)
-	}
 	if err != nil {
-		return err
+		return exit.As(exit.BadUsage, err, tool.CodeNotFound, tool.CodeInvalidArguments, tool.CodeUnsupported)
 	}
 	if err := c.writeJUnit(report); err != nil {
 		return err

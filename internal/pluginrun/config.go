@@ -1,6 +1,7 @@
 package pluginrun
 
 import (
+	"cmp"
 	"os"
 	"slices"
 	"strings"
@@ -120,15 +121,8 @@ func (c Config) withDefaults() Config {
 	if c.DrainTimeout <= 0 {
 		c.DrainTimeout = 5 * time.Second
 	}
-	if c.Carrier == "" {
-		c.Carrier = plugin.Socket
-	}
-	if c.Namespace == "" {
-		c.Namespace = plugin.NamespaceAuto
-	}
-	if c.Sandbox.Level == "" {
-		c.Sandbox.Level = plugin.BestEffort
-	}
+	c.Carrier, c.Namespace = cmp.Or(c.Carrier, plugin.Socket), cmp.Or(c.Namespace, plugin.NamespaceAuto)
+	c.Sandbox.Level = cmp.Or(c.Sandbox.Level, plugin.BestEffort)
 	if c.Logger == nil {
 		c.Logger = hclog.NewNullLogger()
 	}

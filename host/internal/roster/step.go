@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
-	"slices"
 	"sync"
 
 	"github.com/toolhost/toolhost/host/internal/manifest"
@@ -60,10 +59,7 @@ func (r *Roster) SyncPlugin(ctx context.Context, name string, dirs ...string) er
 
 // begin begins a step of one plugin, which lasts until end is called.
 func (r *Roster) begin(ctx context.Context, name string) (m *member, end func(), err error) {
-	r.mu.Lock()
-	m = r.members[name]
-	r.mu.Unlock()
-	if m == nil {
+	if m = r.find(name); m == nil {
 		return nil, nil, noPlugin(name)
 	}
 	end, err = m.begin(ctx)
@@ -154,14 +150,6 @@ func (r *Roster) sources() []*source {
 		}
 	}
 	return out
-}
-
-// HoldsDir reports whether a directory, an absolute path, is one of dirs.
-func HoldsDir(dirs []string, dir string) bool {
-	return slices.ContainsFunc(dirs, func(d string) bool {
-		abs, err := filepath.Abs(d)
-		return err == nil && abs == dir
-	})
 }
 
 // differs reports whether a candidate differs from the member's source, and is to be tried.
