@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
+	"google.golang.org/grpc"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
@@ -18,12 +18,15 @@ import (
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
 
+// maxDescription bounds an answer to Describe, in bytes, as a host does.
+const maxDescription = 16 << 20
+
 func describeChecks() []Check {
 	return []Check{
 		check("describe.answers", "services", []string{"handshake.connects"}, "Describe is answered",
 			"serve toolhost.plugin.v1.ToolPlugin; Describe needs no configuration, and comes first",
 			func(ctx context.Context, s *subject) (f finding) {
-				about, err := s.main.link.describe(ctx, s.describeRequest())
+				about, err := s.main.client.Describe(ctx, s.describeRequest(), grpc.MaxCallRecvMsgSize(maxDescription))
 				if err != nil {
 					return failIf(err)
 				}
@@ -69,7 +72,7 @@ func describeChecks() []Check {
 			func(ctx context.Context, s *subject) finding {
 				in := s.describeRequest()
 				in.ProtoReflect().SetUnknown(protowire.AppendBytes(protowire.AppendTag(nil, 999, protowire.BytesType), []byte("new")))
-				_, err := s.main.link.describe(ctx, in)
+				_, err := s.main.client.Describe(ctx, in)
 				return failIf(err)
 			}),
 		check("describe.again", "tools-that-change", []string{"describe.answers"},
@@ -77,7 +80,7 @@ func describeChecks() []Check {
 			"sort what comes from maps and sets; send \"tools changed\" when the tools do change",
 			func(ctx context.Context, s *subject) finding {
 				for range 3 {
-					again, err := s.main.link.describe(ctx, s.describeRequest())
+					again, err := s.main.client.Describe(ctx, s.describeRequest())
 					if err != nil {
 						return fail("another time: %v", err)
 					}
@@ -167,7 +170,7 @@ func configureChecks() []Check {
 			func(ctx context.Context, s *subject) finding {
 				err := s.prepare(ctx, s.main)
 				if err != nil {
-					s.end(s.main)
+					s.main.end()
 				}
 				return failIf(err)
 			}),
@@ -182,10 +185,10 @@ func configureChecks() []Check {
 				if err != nil {
 					return skip("%v", err)
 				}
-				defer s.end(p)
+				defer p.end()
 				in := s.configuration(p.root)
 				for _, in.ConfigJson = range [][]byte{spoilt(s.about.GetConfigSchemaJson()), []byte(`[]`), []byte(`{`)} {
-					_ = p.link.configure(ctx, in)
+					_, _ = p.client.Configure(ctx, in)
 					if err := p.isWell(ctx); err != nil {
 						return fail("after the configuration %s: %v", sanitize.Quote(string(in.GetConfigJson()), 100), err)
 					}
@@ -217,6 +220,3 @@ func spoilt(input tool.Schema) json.RawMessage {
 	}
 	return out
 }
-
-// sorted returns a copy in order.
-func sorted(all []string) []string { return slices.Sorted(slices.Values(all)) }

@@ -11,9 +11,10 @@ import (
 	"os/exec"
 	"runtime"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
+
+	"google.golang.org/grpc"
 
 	"github.com/toolhost/toolhost/internal/confine"
 	"github.com/toolhost/toolhost/internal/sanitize"
@@ -24,13 +25,11 @@ import (
 
 // startOptions are what differs between the starts of a plugin.
 type startOptions struct {
-	byHand   bool   // no host starts it
-	versions string // of the application protocol; empty: 1
-	root     string // the workspace; empty: the subject's
-	inherit  string // the variable that names a descriptor, which it inherits; empty: none
-	loose    bool   // without a PID namespace, in which nothing survives the plugin
-	temp     string // its TMPDIR; empty: the subject's
-	zone     string // its TZ; empty: that of this process
+	byHand  bool   // no host starts it
+	root    string // the workspace; empty: the subject's
+	inherit string // the variable that names a descriptor, which it inherits; empty: none
+	set     string // one more variable, NAME=VALUE
+	loose   bool   // without a PID namespace, in which nothing survives the plugin, and with a TMPDIR of its own
 }
 
 // process is one run of the plugin, started as a host does: in a group and, if the system has
@@ -52,9 +51,11 @@ type process struct {
 
 	line   []string                   // the fields of the handshake
 	before string                     // what it printed before
-	ready  time.Duration              // from the start to the configuration
-	link   *link                      // nil: not connected yet
 	about  *pluginv1.DescribeResponse // before it was configured
+
+	conn   *grpc.ClientConn // nil: not connected yet
+	client pluginv1.ToolPluginClient
+	limit  time.Duration // of a call
 }
 
 // namespace returns what ends all that a plugin starts.
@@ -73,17 +74,15 @@ func (s *subject) start(o startOptions) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &process{dir: dir, root: cmp.Or(o.root, s.root), exited: make(chan struct{})}
+	p := &process{dir: dir, root: cmp.Or(o.root, s.root), limit: s.Timeout, group: confine.NewRun(), exited: make(chan struct{})}
+	p.stdout.grown, p.stderr.grown = make(chan struct{}), make(chan struct{})
 	cmd := exec.Command(s.path) //nolint:noctx // it is ended with its group
 	cmd.Dir = p.root
-	p.group = confine.NewRun()
-	cmd.Env = slices.Concat(s.env, []string{"TMPDIR=" + cmp.Or(o.temp, s.temp)})
-	if o.zone != "" {
-		cmd.Env = append(cmd.Env, "TZ="+o.zone)
+	temp := s.temp
+	if o.loose {
+		temp += endTemp
 	}
-	if p.group.Mark != "" {
-		cmd.Env = append(cmd.Env, p.group.Mark)
-	}
+	cmd.Env = slices.Concat(s.env, []string{"TMPDIR=" + temp, p.group.Mark, o.set})
 	if o.byHand {
 		in, err := cmd.StdinPipe()
 		if err != nil {
@@ -91,8 +90,7 @@ func (s *subject) start(o startOptions) (*process, error) {
 		}
 		defer func() { _, _ = io.WriteString(in, mcpHello) }() // and its input goes on
 	} else {
-		versions := cmp.Or(o.versions, strconv.Itoa(wire.ProtocolVersion))
-		cmd.Env = append(cmd.Env, wire.CookieKey+"="+wire.CookieValue, "PLUGIN_PROTOCOL_VERSIONS="+versions, "PLUGIN_UNIX_SOCKET_DIR="+dir)
+		cmd.Env = append([]string{wire.CookieKey + "=" + wire.CookieValue, oneVersion, "PLUGIN_UNIX_SOCKET_DIR=" + dir}, cmd.Env...)
 	}
 	if o.inherit != "" {
 		ours, theirs, err := socketpair.New()
@@ -113,6 +111,12 @@ func (s *subject) start(o startOptions) (*process, error) {
 	s.running = append(s.running, p)
 	return p, nil
 }
+
+// The variable that says which versions of the protocol a host has.
+const (
+	oneVersion  = "PLUGIN_PROTOCOL_VERSIONS=1"
+	twoVersions = oneVersion + ",2"
+)
 
 // mcpHello is how an MCP client begins.
 const mcpHello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},` +
@@ -184,8 +188,8 @@ func (p *process) kill() {
 
 // end ends the process, and waits until nothing of it is left.
 func (p *process) end() {
-	if p.link != nil {
-		p.link.close()
+	if p.conn != nil {
+		_ = p.conn.Close()
 	}
 	if p.ours != nil {
 		_ = p.ours.Close()
@@ -224,6 +228,22 @@ func (p *process) ending() string {
 		how += ", and its last words were " + sanitize.Quote(last, 200)
 	}
 	return how
+}
+
+// orEnd ends the process if there is an error, and returns that.
+func (p *process) orEnd(err error) error {
+	if err != nil {
+		p.end()
+	}
+	return err
+}
+
+// ends reports whether the process ends within a time.
+func (p *process) ends(ctx context.Context, within time.Duration) bool {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	_ = p.await(ctx, nil) // until then
+	return p.hasEnded()
 }
 
 // await waits until c is closed, ctx ends or the process does.

@@ -42,13 +42,13 @@ func startChecks() []Check {
 			"a host that offers a further version gets version 1",
 			"look for 1 in the list of PLUGIN_PROTOCOL_VERSIONS, and do not compare the whole variable",
 			func(ctx context.Context, s *subject) finding {
-				p, err := s.connected(ctx, startOptions{versions: "1,2"})
+				p, err := s.connected(ctx, startOptions{set: twoVersions})
 				if err != nil {
-					return fail("with PLUGIN_PROTOCOL_VERSIONS=1,2: %v", err)
+					return fail("with %s: %v", twoVersions, err)
 				}
-				defer s.end(p)
+				defer p.end()
 				if v := p.field(1); v != "1" {
-					return fail("with PLUGIN_PROTOCOL_VERSIONS=1,2 it announces version %s, which does not exist", sanitize.Quote(v, 20))
+					return fail("with %s it announces version %s, which does not exist", twoVersions, sanitize.Quote(v, 20))
 				}
 				return passed
 			}),
@@ -88,12 +88,12 @@ func checkAway(ctx context.Context, s *subject) finding {
 		return skip("%v", err)
 	}
 	before := s.watch(root)
-	p, err := s.open(ctx, startOptions{root: root, zone: otherDate()})
+	p, err := s.open(ctx, startOptions{root: root, set: otherDate()})
 	if err != nil {
 		return fail("in %q: %v", root, err)
 	}
-	defer s.end(p)
-	s.away, s.clean = p.about, changed(before, treeOf(root), "it has started")
+	defer p.end()
+	s.away, s.clean = p.about, before.changed("it has started")
 	return passed
 }
 
@@ -101,9 +101,9 @@ func checkAway(ctx context.Context, s *subject) finding {
 func otherDate() string {
 	now := time.Now()
 	if now.In(time.FixedZone("", int((14*time.Hour).Seconds()))).Day() != now.Day() {
-		return "Etc/GMT-14"
+		return "TZ=Etc/GMT-14"
 	}
-	return "Etc/GMT+12"
+	return "TZ=Etc/GMT+12"
 }
 
 // checkRepeats compares descriptions. If they differ, further processes tell by what.
@@ -116,12 +116,12 @@ func checkRepeats(ctx context.Context, s *subject) finding {
 	for _, one := range []struct {
 		when string
 		startOptions
-	}{{"in another process", startOptions{}}, {"at another date, by its time zone", startOptions{zone: otherDate()}}} {
+	}{{"in another process", startOptions{}}, {"at another date, by its time zone", startOptions{set: otherDate()}}} {
 		p, err := s.open(ctx, one.startOptions)
 		if err != nil {
 			return skip("%v", err)
 		}
-		s.end(p)
+		p.end()
 		if f := sameDescription(s.about, p.about); f.outcome != Pass {
 			when, differs = one.when, f
 			break
@@ -136,21 +136,21 @@ func checkByHand(ctx context.Context, s *subject) finding {
 		return failIf(err)
 	}
 	defer func() {
-		s.end(p)
+		p.end()
 		p.stderr.last = time.Time{} // what it says has nothing to do with what fails later
 	}()
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
-	for waiting := true; waiting; {
+	for {
 		first, more := p.stdout.look()
 		if bytes.Contains(first, []byte(`"jsonrpc"`)) {
 			return passed
 		}
-		waiting = more != nil && p.await(ctx, more) == nil
+		if more == nil || p.await(ctx, more) != nil {
+			break
+		}
 	}
-	select {
-	case <-p.exited:
-	case <-ctx.Done():
+	if !p.ends(ctx, s.Timeout) {
 		return fail("it still runs after %v", s.Timeout)
 	}
 	said := p.stdout.tail() + p.stderr.tail()
@@ -168,7 +168,7 @@ func checkInherited(ctx context.Context, s *subject) finding {
 	if err != nil {
 		return failIf(err)
 	}
-	defer s.end(p)
+	defer p.end()
 	start, cancel := s.starting(ctx)
 	defer cancel()
 	if err := p.greet(start); err != nil {
@@ -180,7 +180,7 @@ func checkInherited(ctx context.Context, s *subject) finding {
 	_ = p.ours.SetReadDeadline(time.Time{})
 	switch {
 	case n == 0 && (errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, io.EOF)):
-		if err := p.connect(start, nil, s.Timeout); err != nil {
+		if err := p.connect(start, nil); err != nil {
 			return fail("it ignores %s, and then: %v", wire.GRPCVariable, err)
 		}
 		return failIf(s.prepare(ctx, p))
@@ -188,12 +188,10 @@ func checkInherited(ctx context.Context, s *subject) finding {
 		return fail("it wrote %s to the descriptor before its handshake, which is not the greeting %q",
 			sanitize.Quote(string(said[:n]), 60), wire.Greeting)
 	}
-	over := p.ours
-	p.ours = nil
-	if err := p.connect(start, over, s.Timeout); err != nil {
-		return fail("it wrote the greeting to the descriptor, and then: %v", err)
+	if err = p.connect(start, p.ours); err == nil {
+		err = s.prepare(ctx, p)
 	}
-	if err := s.prepare(ctx, p); err != nil {
+	if err != nil {
 		return fail("it wrote the greeting to the descriptor, and then: %v", err)
 	}
 	entries, err := os.ReadDir(p.dir)

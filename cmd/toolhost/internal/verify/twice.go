@@ -6,31 +6,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/sync/errgroup"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/internal/schema"
 )
 
-// The limits of calls that are made many times more.
-const (
-	repeatTime = time.Second // which one has taken
-	repeatSize = 1 << 20     // of its answer, in bytes
-	sessions   = 16          // at a time
-)
-
-// repeated returns the calls that may be made again.
-func (s *subject) repeated() (out []*call) {
-	for _, c := range s.calls {
-		if c.good && s.mayCall(c.declared) && len(c.args) < chunkSize && proto.Size(c.out) < repeatSize {
-			out = append(out, c)
-		}
-	}
-	return out
-}
+// sessions is how many of them call at a time.
+const sessions = 16
 
 // newMark returns a text that is nowhere else, of a kind that most tools return as it is. It also names a session.
 func newMark() string { return strings.ToLower("mark" + rand.Text()[:12]) }
@@ -50,11 +34,16 @@ func withMark(ctx context.Context, c *call, mark string) []byte {
 	return args
 }
 
+// free returns calls that can be made so many times more with other texts than those that the author gave.
+func (s *subject) free(times int) []*call {
+	return slices.DeleteFunc(s.brief(times), func(c *call) bool { return !s.mayCall(c.declared) })
+}
+
 // shows makes a call in a session, and reports whether the answer has a mark that is another's.
 func (s *subject) shows(ctx context.Context, p *process, c *call, mark string, others ...string) (bool, error) {
 	in := s.request(c.def.Name, withMark(ctx, c, mark))
 	in.Session = mark
-	out, err := p.link.execute(ctx, in)
+	out, err := p.client.Execute(ctx, in)
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", c, err)
 	}
@@ -69,7 +58,7 @@ func checkSessions(ctx context.Context, s *subject, p *process) finding {
 	free := false
 	one, two := newMark(), newMark()
 	for _, mark := range []string{one, two} {
-		for _, c := range s.brief() {
+		for _, c := range s.free(2) {
 			free = free || strings.Contains(string(withMark(ctx, c, mark)), mark)
 			if leak, err := s.shows(ctx, p, c, mark, one); err != nil {
 				return failIf(err)
@@ -84,11 +73,6 @@ func checkSessions(ctx context.Context, s *subject, p *process) finding {
 	return f.finding(Fail)
 }
 
-// brief returns those of the repeated calls that are made often.
-func (s *subject) brief() []*call {
-	return slices.DeleteFunc(s.repeated(), func(c *call) bool { return c.took > repeatTime && !s.Long })
-}
-
 // checkMixed makes each call in several sessions at once.
 func checkMixed(ctx context.Context, s *subject, p *process) finding {
 	var f faults
@@ -96,7 +80,7 @@ func checkMixed(ctx context.Context, s *subject, p *process) finding {
 	for i := range marks {
 		marks[i] = newMark()
 	}
-	for _, c := range s.brief() {
+	for _, c := range s.free(manyAtATime) {
 		var all errgroup.Group
 		for _, mark := range marks {
 			all.Go(func() error {
