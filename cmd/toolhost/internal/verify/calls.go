@@ -82,7 +82,7 @@ func (s *subject) request(name string, args []byte) *pluginv1.ExecuteRequest {
 
 // The limits of calls that are made again.
 const (
-	againTime   = 3 * time.Second       // for all of them, by what they took first
+	againTime   = 2 * time.Second       // for all of them, by what they took first
 	quickTime   = 50 * time.Millisecond // of one that is made many times
 	repeatTime  = time.Second           // of one that is made a few times
 	repeatSize  = 1 << 20               // of its answer, in bytes

@@ -2,7 +2,7 @@ package verify
 
 import (
 	"bytes"
-	"io"
+	"errors"
 	"strings"
 	"sync"
 	"time"
@@ -12,10 +12,10 @@ import (
 const (
 	maxFirst = maxLog   // from the beginning
 	maxLast  = 4 << 10  // of the end
-	maxRead  = 64 << 20 // then it is read no longer, and the plugin waits
+	maxRead  = 64 << 20 // then its pipe is closed
 )
 
-// capture reads what a process writes, keeps the beginning and the end, and counts.
+// capture is what a process writes: the beginning, the end, and how much it is.
 type capture struct {
 	mu    sync.Mutex
 	first []byte
@@ -24,36 +24,32 @@ type capture struct {
 	last  time.Time     // when it wrote last; zero: it did not
 	dumps bool          // what comes is Go's list of goroutines, of which only the number is kept
 	tasks int           // in that list
-	grown chan struct{} // replaced and closed with each read; nil: there will not be more
+	grown chan struct{} // closed when there is more; nil: nobody waits for that
 }
 
-func (c *capture) read(r io.Reader) {
-	buf := make([]byte, 16<<10)
-	for more := true; more; {
-		n, err := r.Read(buf)
-		c.mu.Lock()
-		c.take(buf[:n])
-		close(c.grown)
-		c.grown = nil
-		if more = err == nil && c.bytes <= maxRead; more {
-			c.grown = make(chan struct{})
-		}
-		c.mu.Unlock()
-	}
-}
+var errFlood = errors.New("it writes too much")
 
-func (c *capture) take(b []byte) {
+// Write implements [io.Writer].
+func (c *capture) Write(b []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.dumps {
 		c.tasks += bytes.Count(b, []byte("\ngoroutine "))
-		return
+		return len(b), nil
 	}
-	if len(b) > 0 {
-		c.last = time.Now()
-	}
+	c.last = time.Now()
 	c.bytes += int64(len(b))
 	c.first = append(c.first, b[:min(len(b), maxFirst-len(c.first))]...)
 	c.end = append(c.end, b...)
 	c.end = c.end[max(0, len(c.end)-maxLast):]
+	if c.grown != nil {
+		close(c.grown)
+		c.grown = nil
+	}
+	if c.bytes > maxRead {
+		return 0, errFlood
+	}
+	return len(b), nil
 }
 
 // look returns the beginning, and a channel that is closed when there is more; nil: there will not be more.
@@ -62,6 +58,9 @@ func (c *capture) look() (first []byte, more <-chan struct{}) {
 	defer c.mu.Unlock()
 	if len(c.first) == maxFirst {
 		return c.first, nil
+	}
+	if c.grown == nil {
+		c.grown = make(chan struct{})
 	}
 	return c.first, c.grown
 }

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/toolhost/toolhost/internal/jsontree"
 	"github.com/toolhost/toolhost/internal/sample"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/internal/schema"
@@ -200,23 +201,19 @@ func configureChecks() []Check {
 
 // spoilt returns arguments in which each value has another type than the schema says.
 func spoilt(input tool.Schema) json.RawMessage {
-	var members map[string]any
-	if json.Unmarshal(sample.Arguments(input, true), &members) != nil {
-		return json.RawMessage(`{"":[]}`)
-	}
-	for name, v := range members {
-		switch v.(type) {
-		case string:
-			members[name] = 42
-		case []any:
-			members[name] = map[string]any{"not": "a list"}
-		default:
-			members[name] = []any{"neither", 0, nil}
-		}
-	}
-	out, err := json.Marshal(members)
+	members, err := jsontree.ParseObject(sample.Arguments(input, true))
 	if err != nil {
 		return json.RawMessage(`{"":[]}`)
 	}
-	return out
+	for i, m := range members.Members {
+		wrong := `["neither",0,null]`
+		switch jsontree.TypeOf(m.Value) {
+		case "string":
+			wrong = "42"
+		case "array":
+			wrong = `{"not":"a list"}`
+		}
+		members.Members[i].Value = json.RawMessage(wrong)
+	}
+	return jsontree.Encode(members)
 }

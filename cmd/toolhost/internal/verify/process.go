@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"runtime"
 	"slices"
-	"sync"
 	"time"
 
 	"google.golang.org/grpc"
@@ -35,19 +34,17 @@ type startOptions struct {
 // process is one run of the plugin, started as a host does: in a group and, if the system has
 // them, a PID namespace of its own, with the environment that a host gives.
 type process struct {
-	dir     string   // of its socket
-	root    string   // the workspace
-	ours    net.Conn // the other end of what it inherits; nil: it inherits nothing
-	group   confine.Group
-	pid     int
-	began   time.Time
-	stdout  capture
-	stderr  capture
-	exited  chan struct{}    // closed when it is reaped, its output is read, and what it left is ended
-	state   *os.ProcessState // set before exited is closed
-	left    int              // processes that it left when it ended, if it was loose
-	killing sync.Mutex       // its number is its own while this is held and it is not reaped
-	reaped  bool
+	dir   string   // of its socket
+	root  string   // the workspace
+	ours  net.Conn // the other end of what it inherits; nil: it inherits nothing
+	group confine.Group
+	*os.Process
+	began  time.Time
+	stdout capture
+	stderr capture
+	exited chan struct{}    // closed when it is reaped, its output is read, and what it left is ended
+	state  *os.ProcessState // set before exited is closed
+	left   int              // processes that it left when it ended, if it was loose
 
 	line   []string                   // the fields of the handshake
 	before string                     // what it printed before
@@ -75,7 +72,6 @@ func (s *subject) start(o startOptions) (*process, error) {
 		return nil, err
 	}
 	p := &process{dir: dir, root: cmp.Or(o.root, s.root), limit: s.Timeout, group: confine.NewRun(), exited: make(chan struct{})}
-	p.stdout.grown, p.stderr.grown = make(chan struct{}), make(chan struct{})
 	cmd := exec.Command(s.path) //nolint:noctx // it is ended with its group
 	cmd.Dir = p.root
 	temp := s.temp
@@ -125,14 +121,7 @@ const mcpHello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"proto
 // fork starts the command. A Linux parent-death signal is sent when the thread that forked ends,
 // so that one belongs to the process as long as it lives.
 func (p *process) fork(cmd *exec.Cmd) error {
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		return err
-	}
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &p.stdout, &p.stderr, drain
 	started := make(chan error, 1)
 	p.began = time.Now()
 	go func() {
@@ -140,14 +129,19 @@ func (p *process) fork(cmd *exec.Cmd) error {
 		p.group.Begin()
 		if err := cmd.Start(); err != nil {
 			p.group.Forget()
-			close(p.exited)
 			started <- err
 			return
 		}
-		p.pid = cmd.Process.Pid
-		_ = p.group.Forked(p.pid) // else what it leaves is found by its environment alone
+		p.Process = cmd.Process
+		_ = p.group.Forked(p.Pid) // else what it leaves is found by its environment alone
 		started <- nil
-		p.own(cmd, stdout, stderr)
+		confine.AwaitExit(p.Pid)
+		p.left, _ = p.group.Usage()
+		confine.KillGroup(p.Pid)
+		_ = cmd.Wait() // how it ended is in the state
+		p.state = cmd.ProcessState
+		p.group.End()
+		close(p.exited)
 	}()
 	return <-started
 }
@@ -155,36 +149,6 @@ func (p *process) fork(cmd *exec.Cmd) error {
 // drain is how long the pipes of a process that has ended are read on: only what it left can hold
 // them open.
 const drain = 200 * time.Millisecond
-
-// own waits for the process to end, and ends what it leaves.
-func (p *process) own(cmd *exec.Cmd, stdout, stderr io.ReadCloser) {
-	var pipes sync.WaitGroup
-	pipes.Go(func() { p.stdout.read(stdout) })
-	pipes.Go(func() { p.stderr.read(stderr) })
-	confine.AwaitExit(p.pid)
-	p.left, _ = p.group.Usage()
-	p.killing.Lock()
-	confine.KillGroup(p.pid)
-	p.state, _ = cmd.Process.Wait()
-	p.reaped = true
-	p.killing.Unlock()
-	p.group.End()
-	shut := func() { _, _ = stdout.Close(), stderr.Close() }
-	held := time.AfterFunc(drain, shut)
-	pipes.Wait()
-	held.Stop()
-	shut()
-	close(p.exited)
-}
-
-// kill ends the process and its group at once.
-func (p *process) kill() {
-	p.killing.Lock()
-	defer p.killing.Unlock()
-	if !p.reaped {
-		confine.Kill(p.pid)
-	}
-}
 
 // end ends the process, and waits until nothing of it is left.
 func (p *process) end() {
@@ -194,7 +158,7 @@ func (p *process) end() {
 	if p.ours != nil {
 		_ = p.ours.Close()
 	}
-	p.kill()
+	_ = p.Kill() // and so its group, unless it has ended
 	select {
 	case <-p.exited:
 	case <-time.After(killTime): // it is in a system call that does not return

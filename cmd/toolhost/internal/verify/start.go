@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -110,7 +111,7 @@ func otherDate() string {
 func checkRepeats(ctx context.Context, s *subject) finding {
 	differs := sameDescription(s.about, s.away)
 	if differs.outcome == Pass {
-		return passed
+		return s.undated()
 	}
 	when := "in another workspace"
 	for _, one := range []struct {
@@ -128,6 +129,28 @@ func checkRepeats(ctx context.Context, s *subject) finding {
 		}
 	}
 	return fail("%s: %s", when, differs.why)
+}
+
+// undated looks for the date in the description, which another time zone does not change if it is that of UTC. A date
+// that the program's file has is that of a release.
+func (s *subject) undated() finding {
+	program, err := os.ReadFile(s.path)
+	if err != nil {
+		return skip("%v", err)
+	}
+	said := s.about.String()
+	for _, now := range []time.Time{s.first.began.UTC(), time.Now().UTC()} {
+		forms := []string{strconv.FormatInt(now.Unix()/1000, 10)} // without the last digits
+		for _, layout := range []string{time.DateOnly, "2006/01/02", "02.01.2006", "Jan _2 15", "Jan 2, 2006", "January 2, 2006", "2 Jan 2006", "2 January 2006"} {
+			forms = append(forms, now.Format(layout))
+		}
+		for _, date := range forms {
+			if strings.Contains(said, date) && !bytes.Contains(program, []byte(date)) {
+				return fail("it has today's date, %s, so that tomorrow's description is another one", date)
+			}
+		}
+	}
+	return passed
 }
 
 func checkByHand(ctx context.Context, s *subject) finding {

@@ -30,12 +30,11 @@ type subject struct {
 	env     []string            // as a host gives it
 	found   map[string]*verdict // of the checks that are chosen or needed
 
-	slots   chan struct{} // taken by the checks that run
-	mu      sync.Mutex    // for what checks that run at a time change
-	spare   *process      // which waits for the next [subject.open] of its kind; nil: none does
-	running []*process    // all that were started
-	first   *process      // nil: it was not started
-	main    *process      // which most checks talk to; nil: none runs
+	mu      sync.Mutex // for what checks that run at a time change
+	spare   *process   // which waits for the next [subject.open] of its kind; nil: none does
+	running []*process // all that were started
+	first   *process   // nil: it was not started
+	main    *process   // which most checks talk to; nil: none runs
 	about   *pluginv1.DescribeResponse
 	tools   []declared
 	calls   []*call
@@ -70,7 +69,7 @@ func newSubject(o Options, chosen map[string]bool) (*subject, error) {
 			Because(err).Try("name the executable of the plugin")
 	}
 	s := &subject{
-		Options: o, path: path, mark: "mark" + rand.Text(), found: map[string]*verdict{}, slots: make(chan struct{}, maxTogether),
+		Options: o, path: path, mark: "mark" + rand.Text(), found: map[string]*verdict{},
 		hosts: map[plugin.SandboxLevel]*host.Host{}, fastest: math.MaxInt64,
 	}
 	for id := range needs(chosen) {

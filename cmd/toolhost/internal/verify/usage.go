@@ -36,15 +36,15 @@ const (
 	measured = 1000
 	atRest   = 500 * time.Millisecond
 	settle   = 200 * time.Millisecond
-	longest  = 5 * time.Second // for more calls than those
+	longest  = 5 * time.Second // for the calls
 )
 
 var errUnseen = errors.New("this system does not say what a process uses")
 
 // look reads the usage of a process and of what it has started.
 func (p *process) look() (m moment, err error) {
-	below, all := confine.UsageBelow(p.pid, maxEntries)
-	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", p.pid))
+	below, all := confine.UsageBelow(p.Pid, maxEntries)
+	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", p.Pid))
 	if err != nil || len(all) == 0 {
 		return m, errUnseen
 	}
@@ -85,23 +85,23 @@ func (u *usage) take(ctx context.Context, s *subject) error {
 	if err = pause(ctx, settle); err == nil {
 		u.busy, err = p.busy(ctx)
 	}
-	all, began := s.quick(longest/measured), time.Now()
 	u.unknown = name == noTool
-	enough := func() bool {
-		return u.calls >= measured && (u.calls >= measured*len(all) || time.Since(began) > longest)
+	all := s.quick(longest / measured)
+	repeat := func(most int) (n int) { // or as many as there is time for
+		for began := time.Now(); n < most && time.Since(began) < longest; n++ {
+			if len(all) > 0 {
+				name, args = all[n%len(all)].def.Name, all[n%len(all)].args
+			}
+			if _, bad := p.client.Execute(ctx, s.request(name, args)); bad != nil {
+				break // what the tool needs may be gone; whether the process is, is seen below
+			}
+		}
+		return n
 	}
-	for i := 0; err == nil && !enough(); i++ {
-		if i == warmUp {
-			u.rest, err = p.look()
-			began = time.Now()
-		}
-		if len(all) > 0 {
-			name, args = all[i%len(all)].def.Name, all[i%len(all)].args
-		}
-		if err == nil {
-			_, err = p.client.Execute(ctx, s.request(name, args))
-		}
-		u.calls = max(i+1-warmUp, 0)
+	if err == nil {
+		repeat(warmUp)
+		u.rest, err = p.look()
+		u.calls = repeat(measured * max(1, len(all)))
 	}
 	if err == nil {
 		u.after, err = p.look()
@@ -118,12 +118,7 @@ func (p *process) tasks(ctx context.Context, path string) int {
 	p.stderr.mu.Lock()
 	p.stderr.dumps = true
 	p.stderr.mu.Unlock()
-	p.killing.Lock()
-	if !p.reaped {
-		_ = syscall.Kill(p.pid, syscall.SIGQUIT)
-	}
-	p.killing.Unlock()
-	if !p.ends(ctx, dumpTime) { // and so all that it wrote is read
+	if p.Signal(syscall.SIGQUIT) != nil || !p.ends(ctx, dumpTime) { // and so all that it wrote is read
 		return 0
 	}
 	p.stderr.mu.Lock()
@@ -205,6 +200,8 @@ func resourceChecks() []Check {
 					return f.finding(Fail)
 				case u.unknown:
 					return unknownCalled
+				case u.calls < measured:
+					return noted("%d calls were made, as they take long", u.calls)
 				case u.after.tasks == 0:
 					return noted("tasks and timers are not seen: only programs in Go list what runs in them")
 				}
