@@ -162,7 +162,7 @@ func callChecks() []Check {
 		check("calls.first", "rules", valid, "no first call takes 5 s that is quicker later",
 			"begin to load when the process starts, without waiting for it before the handshake", onLive(checkFirst)),
 		check("calls.sessions", "rules", valid, "no session is shown what another sent",
-			"keep what calls leave by ExecuteRequest.session, or keep nothing", onLive(checkSessions)),
+			"keep what calls leave by ExecuteRequest.session, or keep nothing", foreign(2, 1, 2, "session leak: %s answers with a text that another session sent")),
 		check("calls.reads", "definitions", valid, "tools that say they are safe change nothing in the workspace",
 			"say cautious or dangerous: safe tools are called without asking anyone",
 			func(_ context.Context, s *subject) finding {

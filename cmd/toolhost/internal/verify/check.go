@@ -166,13 +166,20 @@ func (f *faults) add(format string, args ...any) {
 }
 
 func (f *faults) finding(as Outcome) finding {
-	all := *f
-	if len(all) == 0 {
+	if len(*f) == 0 {
 		return passed
 	}
-	why := strings.Join(all[:min(len(all), maxNamed)], "; ")
-	if more := len(all) - maxNamed; more > 0 {
-		why += fmt.Sprintf("; and %d more", more)
-	}
-	return finding{as, why}
+	return finding{as, some(*f, "; ")}
 }
+
+// some returns the first of many texts.
+func some(all []string, between string) string {
+	text := strings.Join(all[:min(len(all), maxNamed)], between)
+	if more := len(all) - maxNamed; more > 0 {
+		text += fmt.Sprintf("%sand %d more", between, more)
+	}
+	return text
+}
+
+// named returns a list of names, shortened.
+func named(all []string) string { return some(all, ", ") }

@@ -7,7 +7,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -200,14 +199,6 @@ func (s *subject) lastWords(since time.Time) (words string) {
 		p.stderr.mu.Unlock()
 	}
 	return words
-}
-
-// named returns a list of names, shortened.
-func named(all []string) string {
-	if len(all) > maxNamed {
-		return strings.Join(all[:maxNamed], ", ") + fmt.Sprintf(" and %d more", len(all)-maxNamed)
-	}
-	return strings.Join(all, ", ")
 }
 
 // endTemp ends the name of the TMPDIR of a process that is loose.

@@ -88,7 +88,7 @@ func (u *usage) take(ctx context.Context, s *subject) error {
 	u.unknown = name == noTool
 	all := s.quick(longest / measured)
 	repeat := func(most int) (n int) { // or as many as there is time for
-		for began := time.Now(); n < most && time.Since(began) < longest; n++ {
+		for began := time.Now(); n < most && (s.Long || time.Since(began) < longest); n++ {
 			if len(all) > 0 {
 				name, args = all[n%len(all)].def.Name, all[n%len(all)].args
 			}

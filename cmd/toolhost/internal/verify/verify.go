@@ -18,9 +18,9 @@ import (
 type Options struct {
 	// File is the plugin's executable. Required.
 	File string
-	// Groups and Checks choose the checks: patterns of groups and IDs. Empty: all. What a chosen
-	// check needs is run, too, and reported only if it finds something.
-	Groups, Checks []string
+	// Checks choose the checks: patterns of IDs. Empty: all. What a chosen check needs is run, too, and reported only
+	// if it finds something.
+	Checks []string
 	// Calls are arguments for tools: those of tools that cannot be made from a schema, and of
 	// tools that are not safe and may be called.
 	Calls []tool.Call
@@ -96,14 +96,12 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 func (o Options) chosen() (map[string]bool, error) {
 	out := map[string]bool{}
 	for _, c := range Checks() {
-		all := len(o.Groups)+len(o.Checks) == 0
-		if all || matches(o.Groups, c.Group()) || matches(o.Checks, c.ID) {
+		if len(o.Checks) == 0 || matches(o.Checks, c.ID) {
 			out[c.ID] = true
 		}
 	}
 	if len(out) == 0 {
-		return nil, tool.Errorf(tool.CodeInvalidArguments,
-			"no check fits %s", strings.Join(slices.Concat(o.Groups, o.Checks), ", ")).Try("see toolhost dev verify --list")
+		return nil, tool.Errorf(tool.CodeInvalidArguments, "no check fits %s", strings.Join(o.Checks, ", ")).Try("see toolhost dev verify --list")
 	}
 	return out, nil
 }
