@@ -48,7 +48,7 @@ func handshakeChecks() []Check {
 		check("handshake.connects", "services", []string{"handshake.core", "handshake.version", "handshake.protocol", "handshake.tls", "handshake.directory"},
 			"HTTP/2 is spoken on the socket", "serve gRPC without TLS on the socket as soon as the line is printed",
 			func(ctx context.Context, s *subject) finding {
-				return failIf(s.first.connect(ctx, nil, s.Timeout))
+				return failIf(s.first.connect(ctx, nil))
 			}),
 	}
 }
@@ -89,9 +89,5 @@ func checkLine(ctx context.Context, s *subject) finding {
 	s.first, s.main = p, p
 	ctx, cancel := s.starting(ctx)
 	defer cancel()
-	if err := p.greet(ctx); err != nil {
-		s.end(p)
-		return failIf(err)
-	}
-	return passed
+	return failIf(p.orEnd(p.greet(ctx)))
 }
