@@ -141,7 +141,7 @@ func (r *remoteCall) repeatable(err error) bool {
 // once runs the call on one host.
 func (r *remoteCall) once(ctx context.Context, a *attempt) (tool.Result, error) {
 	res, err := r.run(ctx, a)
-	o := outcome{cut: ctx.Err() != nil}
+	o := outcome{cut: err != nil && ctx.Err() != nil}
 	e := new(tool.Error)
 	switch {
 	case err == nil && res.IsError:
@@ -166,7 +166,12 @@ func (r *remoteCall) run(ctx context.Context, at *attempt) (tool.Result, error) 
 	call := r.call
 	call.Name, call.Session = at.Name, r.sessionAt(at.offer)
 	begin := time.Now()
-	res, err := l.execute(ctx, call)
+	within := ctx
+	p := chain.PassedFrom(ctx)
+	if p == ctx { // the stream watches the limit of the chain itself, and has it stand still
+		within = p.Context
+	}
+	res, err := l.execute(within, call)
 	host := m.host
 	if err != nil {
 		if errors.Is(err, wire.ErrDisconnected) {
@@ -180,8 +185,10 @@ func (r *remoteCall) run(ctx context.Context, at *attempt) (tool.Result, error) 
 		return tool.Result{}, r.failed(ctx, host, err)
 	}
 	res, a := answerOf(res)
-	if p := chain.PassedFrom(ctx); p != nil {
-		p.Trace.Elsewhere(host, a.phases(time.Since(begin)))
+	if p != nil {
+		there := a.phases(time.Since(begin))
+		at.asked = there != nil && there.Asked > 0
+		p.Trace.Elsewhere(host, there)
 	}
 	if a.Error != nil {
 		e := ofHost(a.Error.clean(), host)

@@ -61,6 +61,9 @@ func (l *line) fail(err error) {
 // dialTime bounds how long a host may take to accept a link.
 const dialTime = 2 * time.Second
 
+// askedFor bounds how long the time of a call stands still while a person is asked on the other host.
+const askedFor = time.Hour
+
 // connect returns the line to the host, and makes one if there is none.
 //
 // # Errors
@@ -148,7 +151,7 @@ func (m *member) dial() (*line, error) {
 		return nil, err
 	}
 	l := &line{link: k, reconnects: reconnects}
-	l.stream = wire.NewStream(k, wire.StreamHooks{Asks: true, Failed: func() {
+	l.stream = wire.NewStream(k, wire.StreamHooks{Asks: true, Waits: askedFor, Failed: func() {
 		k.Close() //nolint:errcheck,gosec // it has ended
 		m.forget(l)
 	}})

@@ -109,6 +109,7 @@ type attempt struct {
 	replica *replica
 	line    *line
 	begun   time.Time
+	asked   bool // a person there, whose time is not the replica's
 }
 
 // begin counts a call at the replica.
@@ -149,7 +150,9 @@ func (a *attempt) end(o outcome) {
 	}
 	if !o.unsent {
 		x.calls++
-		x.measure(now.Sub(a.begun), o.cut, now)
+		if !a.asked {
+			x.measure(now.Sub(a.begun), o.cut, now)
+		}
 		if o.failed != "" || !o.cut {
 			x.judge(o.failed, now)
 		}

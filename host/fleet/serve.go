@@ -124,7 +124,7 @@ func (g *servedLink) serve() {
 		}
 	})
 	defer unproven.Stop()
-	server := wire.Server{Provider: g, OnSessionEnded: func(_ context.Context, session string) { g.endSession(session) }}
+	server := wire.Server{Provider: g, Waits: true, OnSessionEnded: func(_ context.Context, session string) { g.endSession(session) }}
 	err := server.Serve(g.inbound.life, g.link)
 	if err != nil && g.inbound.life.Err() == nil {
 		g.inbound.log.Debug("a link has ended", "host", g.called, "error", err)

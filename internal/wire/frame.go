@@ -45,6 +45,7 @@ const (
 	kindDelta    kind = 11 // plugin: a Delta of a call
 	kindMore     kind = 12 // host: how many more bytes of a call's deltas the plugin may send, a uint32
 	kindEnded    kind = 13 // host: a SessionEnded
+	kindWaits    kind = 14 // host that serves another: a call waits for a person (1) or goes on (0), a byte
 )
 
 // flagFirst marks the first chunk of a message.

@@ -81,7 +81,8 @@ type run struct {
 	detached bool        // it runs outside the reader
 	finished atomic.Bool // its reports are no longer sent
 	canceled atomic.Bool // the caller no longer waits for the result
-	asking   *asking     // nil: questions cannot be answered
+	asks     bool        // questions can be answered
+	asking   *asking     // nil: its time does not stand still
 	trace    tool.Trace
 	streamed textstream.Slot
 }
@@ -147,10 +148,8 @@ func (v *service) handleFrame(f frame) (*run, error) {
 			until = time.Now().Add(req.timeout)
 		}
 		call := &run{service: v, call: req.call, number: f.number, progress: req.progress, trace: req.trace}
-		if req.ask {
-			call.asking = &asking{
-				Pausable: deadline.NewPausable(v.base, until, nil, time.Time{}, nil), open: map[uint32]chan answered{},
-			}
+		if call.asks = req.ask; req.ask || v.server.Waits {
+			call.asking = &asking{Pausable: deadline.NewPausable(v.base, until, nil, time.Time{}, nil)}
 			call.Init(call.asking, time.Time{}, nil)
 		} else {
 			call.Init(v.base, until, nil)
@@ -320,8 +319,13 @@ func (r *run) Value(key any) any {
 		}
 		return &r.trace
 	case callctx.Ask:
-		if r.asking != nil {
+		if r.asks {
 			return tool.Asker(r.ask)
+		}
+		return nil
+	case callctx.Waits:
+		if r.service.server.Waits {
+			return r.waits
 		}
 		return nil
 	}

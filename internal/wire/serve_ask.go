@@ -13,9 +13,10 @@ import (
 type asking struct {
 	*deadline.Pausable // the time limit of the call, which stands still while a question is open
 
-	mu   sync.Mutex
-	last uint32
-	open map[uint32]chan answered // each has room for one
+	mu    sync.Mutex
+	last  uint32
+	open  map[uint32]chan answered // each has room for one
+	waits int                      // for a person here
 }
 
 // ask is the [tool.Asker] of a handler.
@@ -47,6 +48,9 @@ func (a *asking) begin() (number uint32, answer chan answered) {
 	defer a.mu.Unlock()
 	a.last++
 	answer = make(chan answered, 1)
+	if a.open == nil {
+		a.open = map[uint32]chan answered{}
+	}
 	a.open[a.last] = answer
 	return a.last, answer
 }
@@ -57,12 +61,33 @@ func (a *asking) end(number uint32) {
 	delete(a.open, number)
 }
 
+// waits tells the caller that the call waits for a person here, and when it goes on.
+func (r *run) waits(string) (stop func()) {
+	resume := r.asking.Pause()
+	r.wait(1)
+	return func() {
+		resume()
+		r.wait(-1)
+	}
+}
+
+func (r *run) wait(more int) {
+	a := r.asking
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	before := a.waits > 0
+	if a.waits += more; before != (a.waits > 0) && !r.finished.Load() {
+		r.service.out.control(kindWaits, r.number, []byte{byte(min(a.waits, 1))})
+		r.service.out.flushAsync()
+	}
+}
+
 // answered passes an answer on to the handler that waits for it, if one does.
 func (v *service) answered(number uint32, b []byte) error {
 	v.mu.Lock()
 	call := v.runs[number]
 	v.mu.Unlock()
-	if call == nil || call.asking == nil {
+	if call == nil || !call.asks {
 		return nil
 	}
 	id, a, err := parseAnswer(b)

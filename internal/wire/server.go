@@ -30,6 +30,9 @@ type Server struct {
 	OnHealth func(context.Context) error
 	// OnShutdown runs after the last call. Nil: the plugin does not offer [FeatureShutdown].
 	OnShutdown func(context.Context) error
+	// Waits says that the provider is a host, whose calls may wait for a person there: their time stands still
+	// meanwhile, and the caller is told.
+	Waits bool
 	// OnConnect runs each time a host asks for the description. It may be nil.
 	OnConnect func()
 

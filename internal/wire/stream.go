@@ -63,6 +63,9 @@ type StreamHooks struct {
 	// Asks says that the plugin knows about questions, see [FeatureAsk]. Default: false, and
 	// its calls cannot ask any.
 	Asks bool
+	// Waits bounds how long the time of a call stands still, all in all, while the other end says that it waits for a
+	// person there. Default: not at all.
+	Waits time.Duration
 	// Changed is called when the plugin's tools have changed.
 	Changed func()
 	// Failed is called in a new goroutine when the stream has failed or was closed.
@@ -87,7 +90,9 @@ type pending struct {
 	deltas    *deltas            // nil: the caller wants none
 	questions *questions         // nil: they cannot be answered
 	caller    context.Context    // has who wants the lines that the tool logs
+	limit     *deadline.Pausable // of the call's time, if the stream does not watch it
 	asked     int                // questions, answered or refused
+	standing  *standing          // nil: its time has not stood still
 }
 
 var pendings = sync.Pool{New: func() any { return &pending{done: make(chan struct{}, 1)} }}
@@ -158,6 +163,7 @@ func (s *Stream) Execute(ctx context.Context, call tool.Call) (tool.Result, erro
 	caller := ctx
 	req := request{call: call}
 	var at time.Time
+	limit, _ := ctx.(*deadline.Pausable)
 	// The end of our own context need not wake a goroutine: the stream watches deadlines.
 	if own, ok := ctx.(*deadline.Context); ok {
 		caller = own.Parent()
@@ -178,7 +184,7 @@ func (s *Stream) Execute(ctx context.Context, call tool.Call) (tool.Result, erro
 	req.progress, req.deltas, req.trace = report != nil, text != nil, tool.TraceFrom(caller)
 	*k = pending{
 		done: k.done, id: call.ID, deadline: at, size: headerSize + req.length(), questions: asked, caller: caller,
-		deltas: text,
+		deltas: text, limit: limit,
 	}
 	if report != nil {
 		k.progress = make(chan tool.Progress, progressQueue)
@@ -223,12 +229,18 @@ func (s *Stream) Execute(ctx context.Context, call tool.Call) (tool.Result, erro
 	if long == nil && sent != nil {
 		sent.NoteSent()
 	}
-	if !s.await(caller, number, k, report) {
+	awaited := s.await(caller, number, k, report)
+	if k.standing != nil {
+		s.mu.Lock()
+		k.standing.goOn(time.Now())
+		s.mu.Unlock()
+	}
+	if !awaited {
 		return tool.Result{}, gaveUp(caller, call.Name, context.Cause(caller))
 	}
 	reply, err := k.reply, k.err
 	if report == nil && asked == nil && text == nil { // otherwise others may still use k
-		k.reply, k.err, k.caller = nil, nil, nil // the pool would keep them alive
+		k.reply, k.err, k.caller, k.limit, k.standing = nil, nil, nil, nil, nil // the pool would keep them alive
 		pendings.Put(k)
 	}
 	switch {

@@ -87,7 +87,7 @@ func (s *Stream) routePayload(f frame) error {
 		return s.routeResult(f)
 	}
 	switch f.kind {
-	case kindWindow, kindProgress, kindLog, kindAsk, kindDelta:
+	case kindWindow, kindProgress, kindLog, kindAsk, kindDelta, kindWaits:
 		s.in.readInto(make([]byte, f.size))
 		s.small = s.in.dest
 	case kindCall, kindCancel, kindAnswer, kindMore, kindEnded:
@@ -116,6 +116,8 @@ func (s *Stream) handleFrame(f frame) error {
 		return s.ask(f.number, s.small)
 	case kindDelta:
 		return s.delta(f.number, s.small)
+	case kindWaits:
+		return s.waits(f.number, s.small)
 	case kindCall, kindCancel, kindAnswer, kindMore, kindEnded:
 	}
 	return nil
