@@ -243,5 +243,5 @@ func (m *member) regrant(ctx context.Context) error {
 		return err
 	}
 	defer release()
-	return m.upgrade(ctx, s, m.newSource(s.candidate(), s.settings))
+	return m.upgrade(ctx, s, s.again(s.sum.Load()))
 }

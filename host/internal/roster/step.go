@@ -214,7 +214,11 @@ func (m *member) applyStep(ctx context.Context, st step) error {
 		m.forgetFailed(now)
 		return nil
 	case !same, !now.isUnusable() && !now.mayRun(): // the start says why it may not
-		return m.upgrade(ctx, now, m.sourceOf(ctx, st.candidate, settings))
+		next := m.sourceOf(ctx, st.candidate, settings)
+		if st.unasked && next.kept == nil && next.isJudged() { // only its settings have changed
+			next.sum.Store(now.sum.Load())
+		}
+		return m.upgrade(ctx, now, next)
 	case !now.isUnusable():
 		m.forgetFailed(now)
 		return nil
