@@ -61,15 +61,11 @@ func (g *Group) Kill() error {
 // A process does not end, or a directory cannot be removed. What is left is removed by a
 // later host, or if Close is called again.
 func (g *Group) Close() error {
-	left := slices.DeleteFunc(slices.Clone(g.parts), func(p part) bool { // most are empty, which no one has to be asked about
-		err := g.kernel.rmdir(p.dir)
-		return err == nil || errors.Is(err, fs.ErrNotExist)
-	})
-	if len(left) == 0 {
-		return nil
+	if !slices.ContainsFunc(g.parts, func(p part) bool { return g.kernel.rmdir(p.dir) != nil }) {
+		return nil // it was empty, as most are
 	}
 	errs := []error{g.Kill()}
-	for _, p := range left {
+	for _, p := range g.parts {
 		errs = append(errs, remove(g.kernel, p.dir, time.Now().Add(endTime)))
 	}
 	return errors.Join(errs...)

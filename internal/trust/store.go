@@ -128,30 +128,24 @@ func (s Store) Trusts(path, sha256 string) (bool, error) {
 //
 // # Errors
 //
-// Those of [state.File.Read], of [Place] and of [Digest].
+// Those of the system, of [state.File.Read] and of [Place].
 func (s Store) Trusted(path string) (sha256 string, err error) {
 	place, err := Place(path)
-	if err != nil {
-		return "", err
-	}
-	all, err := s.read()
-	i := slices.IndexFunc(all, func(e Entry) bool { return e.File == place })
-	if i < 0 {
-		return "", err
-	}
-	info, err := os.Stat(path)
-	if err != nil {
+	all, unread := s.read()
+	info, gone := os.Stat(path)
+	if err = cmp.Or(err, unread, gone); err != nil {
 		return "", err
 	}
 	looks := fmt.Sprint(info.Size(), " ", info.ModTime().UnixNano())
-	if all[i].Seen == looks {
+	is := func(e Entry) bool { return e.File == place && (e.Seen == looks || e.SHA256 == sha256) }
+	if i := slices.IndexFunc(all, is); i >= 0 {
 		return all[i].SHA256, nil
 	}
-	if sha256, err = Digest(path); err != nil || sha256 != all[i].SHA256 {
+	if sha256, err = Digest(path); err != nil || !slices.ContainsFunc(all, is) {
 		return "", err
 	}
 	_ = s.update(func(all *[]Entry) error { // else it is read again the next time
-		if i := slices.IndexFunc(*all, func(e Entry) bool { return e.File == place && e.SHA256 == sha256 }); i >= 0 {
+		if i := slices.IndexFunc(*all, is); i >= 0 {
 			(*all)[i].Seen = looks
 		}
 		return nil
