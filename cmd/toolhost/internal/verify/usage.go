@@ -61,14 +61,20 @@ func (p *process) look() (m moment, err error) {
 	return m, nil
 }
 
-// busy returns how many percent of a processor the process takes for a while.
+// busy returns how many percent of a processor the process takes when it is at rest, or cancelTime has passed.
 func (p *process) busy(ctx context.Context) (percent int, err error) {
-	first, err := p.look()
-	if err == nil {
-		err = pause(ctx, atRest)
+	for range cancelTime / atRest {
+		first, err := p.look()
+		if err == nil {
+			err = pause(ctx, atRest)
+		}
+		last, again := p.look()
+		percent = int(100 * (last.work - first.work) / max(last.at.Sub(first.at), 1))
+		if err = cmp.Or(err, again); err != nil || percent <= busyPercentage {
+			return percent, err
+		}
 	}
-	last, again := p.look()
-	return int(100 * (last.work - first.work) / max(last.at.Sub(first.at), 1)), cmp.Or(err, again)
+	return percent, nil
 }
 
 // measure measures a process of its own, once.
