@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,7 +40,7 @@ func TestAuthorsPage(t *testing.T) {
 		script += "rm \"$XDG_DATA_HOME\"/toolhost/installed.lock\ntoolhost plugins lock --yes\ntoolhost call weather.add --arg text=last --grant fs:write\n"
 		cmd := exec.CommandContext(t.Context(), "bash", "-c", script) //nolint:gosec // of the page
 		cmd.Dir = u.cwd
-		cmd.Env = append(u.env, "HOME="+t.TempDir(), "PATH="+filepath.Dir(command(t))+":"+os.Getenv("PATH"))
+		cmd.Env = slices.Concat(u.env, []string{"HOME=" + t.TempDir(), "PATH=" + filepath.Dir(command(t)) + ":" + os.Getenv("PATH")})
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%v\n%s\n%s", err, script, out)
 		}

@@ -24,7 +24,7 @@ type capture struct {
 	last  time.Time     // when it wrote last; zero: it did not
 	dumps bool          // what comes is Go's list of goroutines, of which only the number is kept
 	tasks int           // in that list
-	grown chan struct{} // closed when there is more; nil: nobody waits for that
+	grown chan struct{} // closed when there is more; nil: that is not waited for
 }
 
 var errFlood = errors.New("it writes too much")

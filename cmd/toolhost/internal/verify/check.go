@@ -145,6 +145,14 @@ func fail(format string, args ...any) finding { return finding{Fail, fmt.Sprintf
 func warn(format string, args ...any) finding { return finding{Warn, fmt.Sprintf(format, args...)} }
 func skip(format string, args ...any) finding { return finding{Skip, fmt.Sprintf(format, args...)} }
 
+// foundIf returns what was found, if it was.
+func foundIf(wrong bool, f finding) finding {
+	if wrong {
+		return f
+	}
+	return passed
+}
+
 // failIf returns a failure if there is an error.
 func failIf(err error) finding {
 	if err != nil {

@@ -86,15 +86,9 @@ func checkGivenUp(ctx context.Context, s *subject, p *process) finding {
 	case s.Fast:
 		return noted("--fast leaves out whether it works on")
 	}
-	percent := 100
-	for range cancelTime / atRest {
-		if percent, err = p.busy(ctx); err != nil {
-			return noted("whether it works on is not known: %v", err)
-		} else if percent <= busyPercentage {
-			break
-		}
-	}
-	switch {
+	switch percent, err := p.busy(ctx); {
+	case err != nil:
+		return noted("whether it works on is not known: %v", err)
 	case percent > busyPercentage && s.measure(ctx).busy <= busyPercentage: // or else it does so at rest, too
 		return fail("cancel ignored: %v after its calls were given up it still takes %d %% of a processor",
 			cancelTime, percent)

@@ -35,23 +35,15 @@ func describeChecks() []Check {
 				return passed
 			}),
 		about("describe.name", "it gives itself a name", "set DescribeResponse.name", func(d *pluginv1.DescribeResponse) finding {
-			if strings.TrimSpace(d.GetName()) == "" {
-				return fail("the name is empty")
-			}
-			return passed
+			return foundIf(strings.TrimSpace(d.GetName()) == "", fail("the name is empty"))
 		}),
 		about("describe.version", "it says which version it is", "set DescribeResponse.version, preferably to a semantic version",
 			func(d *pluginv1.DescribeResponse) finding {
-				if strings.TrimSpace(d.GetVersion()) == "" {
-					return warn("the version is empty, so that operators cannot tell two builds apart")
-				}
-				return passed
+				empty := strings.TrimSpace(d.GetVersion()) == ""
+				return foundIf(empty, warn("the version is empty, so that operators cannot tell two builds apart"))
 			}),
 		about("describe.tools", "it has tools", "list the tools in DescribeResponse.tools", func(d *pluginv1.DescribeResponse) finding {
-			if len(d.GetTools()) == 0 {
-				return warn("it describes no tool")
-			}
-			return passed
+			return foundIf(len(d.GetTools()) == 0, warn("it describes no tool"))
 		}),
 		about("describe.unique", "no two tools have the same name", "rename one of them: a host refuses the whole plugin",
 			func(d *pluginv1.DescribeResponse) finding {

@@ -180,21 +180,15 @@ func shutdownChecks() []Check {
 		ends("shutdown.served", "plugin.GRPCController is served, so that it can end by itself",
 			"serve Shutdown of plugin.GRPCController; without it, a host kills the process", []string{"start.twice"},
 			func(out *shutdown) finding {
-				if code := status.Code(out.err); code == codes.Unimplemented {
-					return warn("Shutdown is not served")
-				}
-				return passed
+				return foundIf(status.Code(out.err) == codes.Unimplemented, warn("Shutdown is not served"))
 			}),
 		ends("shutdown.ends", "it ends within 2 s after Shutdown",
 			"end the process when Shutdown is called: stop the server, and do not wait for connections to close", []string{"shutdown.served"},
 			func(out *shutdown) finding {
-				switch code := status.Code(out.err); {
-				case code == codes.Unimplemented:
+				if status.Code(out.err) == codes.Unimplemented {
 					return skip("Shutdown is not served")
-				case !out.ended:
-					return fail("it still runs %v after Shutdown was called", shutdownTime)
 				}
-				return passed
+				return foundIf(!out.ended, fail("it still runs %v after Shutdown was called", shutdownTime))
 			}),
 		ends("shutdown.clean", "it ends with status 0 after Shutdown, and leaves no processes or files in TMPDIR",
 			"exit with 0: another status counts as a crash; end what it has started, and remove temporary files",

@@ -63,7 +63,9 @@ func (p *process) connect(ctx context.Context, over net.Conn) error {
 }
 
 // bounded is what each call of an RPC goes through: it takes no longer than a host waits, and its error is explained.
-func (p *process) bounded(ctx context.Context, method string, in, out any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+func (p *process) bounded(ctx context.Context, method string, in, out any, conn *grpc.ClientConn,
+	invoke grpc.UnaryInvoker, opts ...grpc.CallOption,
+) error {
 	ctx, cancel := context.WithTimeout(ctx, p.limit)
 	defer cancel()
 	return p.explain(ctx, path.Base(method), invoke(ctx, method, in, out, conn, opts...))
@@ -77,7 +79,8 @@ func (p *process) explain(ctx context.Context, rpc string, err error) error {
 	if err == nil {
 		return nil
 	}
-	code, why := status.Code(err), ""
+	code := status.Code(err)
+	var why string
 	switch {
 	case code == codes.Unavailable && p.ends(ctx, goneGrace):
 		why = "is not answered: " + p.ending()

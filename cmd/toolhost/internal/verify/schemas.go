@@ -147,10 +147,7 @@ func modelChecks() []Check {
 			"there are at most 128 tools, which is all that OpenAI takes in a request",
 			"offer fewer tools with more arguments, or several plugins",
 			func(_ context.Context, s *subject) finding {
-				if n := len(s.tools); n > 128 {
-					return warn("there are %d", n)
-				}
-				return passed
+				return foundIf(len(s.tools) > 128, warn("there are %d", len(s.tools)))
 			}),
 	}
 }

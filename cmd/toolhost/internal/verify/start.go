@@ -48,10 +48,8 @@ func startChecks() []Check {
 					return fail("with %s: %v", twoVersions, err)
 				}
 				defer p.end()
-				if v := p.field(1); v != "1" {
-					return fail("with %s it announces version %s, which does not exist", twoVersions, sanitize.Quote(v, 20))
-				}
-				return passed
+				v := p.field(1)
+				return foundIf(v != "1", fail("with %s it announces version %s, which does not exist", twoVersions, sanitize.Quote(v, 20)))
 			}),
 		check("start.inherited", "the-inherited-connection", []string{"start.twice"},
 			"with TOOLHOST_GRPC_FD it serves gRPC on the descriptor, or ignores it",
@@ -63,10 +61,7 @@ func startChecks() []Check {
 			func(_ context.Context, s *subject) finding {
 				s.mu.Lock()
 				defer s.mu.Unlock()
-				if s.fastest > 2*time.Second {
-					return warn("its fastest start took %v", s.fastest.Round(10*time.Millisecond))
-				}
-				return passed
+				return foundIf(s.fastest > 2*time.Second, warn("its fastest start took %v", s.fastest.Round(10*time.Millisecond)))
 			}),
 		check("start.workspace", "start", []string{"start.twice"},
 			"it starts in a path with spaces and letters that are not ASCII",
@@ -221,10 +216,8 @@ func checkInherited(ctx context.Context, s *subject) finding {
 	if err != nil {
 		return skip("%v", err)
 	}
-	if slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Type() == os.ModeSocket }) {
-		return warn("it serves on the descriptor and also listens on a socket, to which other processes can connect")
-	}
-	return passed
+	return foundIf(slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Type() == os.ModeSocket }),
+		warn("it serves on the descriptor and also listens on a socket, to which other processes can connect"))
 }
 
 // greetingTime is how long a greeting may take once the handshake line is read: it was written
