@@ -55,23 +55,18 @@ type pinnedCopy struct {
 func (c Config) binary(ctx context.Context, of plugin.Candidate) (*pinnedCopy, error) {
 	if c.Kept != nil {
 		if path, sum := c.Kept(); path != "" {
-			return c.copyPinned(ctx, of.Name, path, isKept{of.Name, path, sum}.check)
+			return c.copyPinned(ctx, of.Name, path, func(sha256 string) error {
+				if sha256 == sum {
+					return nil
+				}
+				return notStarted(of.Name, fmt.Errorf("%s is not the binary that was kept there", path), "remove the file")
+			})
 		}
 	}
 	if err := checkComplete(ctx, of); err != nil {
 		return nil, err
 	}
 	return c.copyPinned(ctx, of.Name, of.Binary(), c.Content)
-}
-
-// isKept is what a kept binary has to be.
-type isKept struct{ plugin, path, sha256 string }
-
-func (k isKept) check(sha256 string) error {
-	if sha256 == k.sha256 {
-		return nil
-	}
-	return notStarted(k.plugin, fmt.Errorf("%s is not the binary that was kept there", k.path), "remove the file")
 }
 
 // copyPinned copies a binary, if there are pins, or if its content is judged; nil: any may run.

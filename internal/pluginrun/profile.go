@@ -143,7 +143,11 @@ func (c Config) checkWrites() error {
 	if c.MayWrite == nil || c.Sandbox.Level == plugin.NoSandbox {
 		return nil
 	}
-	for _, dir := range c.paths(c.given().Write, c.environment()).List {
+	write := c.paths(c.given().Write, c.environment())
+	if said := c.effectiveNeeds() != nil || c.Sandbox.Write != nil; said && write.Any {
+		write.List = append(write.List, string(filepath.Separator))
+	}
+	for _, dir := range write.List {
 		if err := c.MayWrite(dir); err != nil {
 			return err
 		}

@@ -38,6 +38,8 @@ type member struct {
 	usage   pluginrun.Usage  // likewise
 
 	upgrades atomic.Int64
+	// accepting bounds starts while one shows whether the plugin starts so; nil: what is known of it does.
+	accepting atomic.Pointer[ceiling]
 }
 
 // facts are what is known of a member at one moment.
