@@ -107,8 +107,17 @@ func (b *listingBuilder) shown(d *tool.Definition, t rawTool) {
 		b.l.fault(fmt.Errorf("the _meta of its tool %.128q is left out: %w", t.Name, err))
 		with.Meta = nil
 	}
+	// Nothing here believes what a server claims of its tools. But whoever gave a tool its level may have, so that
+	// another claim is another definition.
+	said := t.annotations()
+	if claims, err := json.Marshal(said); err == nil && said != (mcp.ToolAnnotations{}) {
+		with.Meta = mcpjson.EncodeObject(append(mcpjson.ObjectOf(with.Meta), mcpjson.Member{Key: claimsKey, Value: claims}))
+	}
 	*d = with
 }
+
+// claimsKey is the member of a definition's "_meta" that has the server's annotations. No client is shown it.
+const claimsKey = "toolhost/annotations"
 
 // definition converts what a server says of a tool. What the registry does not take is refused
 // there, with the reason.
