@@ -19,22 +19,12 @@ func (u source) Notify(n mcpwire.Notices) (stop func()) {
 	}
 }
 
-func (u *Upstream) tell(which func(*mcpwire.Notices) func()) {
+// tell calls f with all who have asked for notices.
+func (u *Upstream) tell(f func(*mcpwire.Notices)) {
 	u.mu.Lock()
 	all := slices.Collect(maps.Keys(u.notices))
 	u.mu.Unlock()
 	for _, n := range all {
-		if f := which(n); f != nil {
-			f()
-		}
+		f(n)
 	}
-}
-
-func (u *Upstream) updated(uri string) {
-	u.tell(func(n *mcpwire.Notices) func() {
-		if n.ResourceUpdated == nil {
-			return nil
-		}
-		return func() { n.ResourceUpdated(uri) }
-	})
 }

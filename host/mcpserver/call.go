@@ -74,7 +74,7 @@ func (c *clientSession) requestOf(
 		at.can = sync.OnceValue(at.namedCapabilities)
 	}
 	if level, _ := meta[mcp.MetaKeyLogLevel].(string); level != "" && at.latest && s.opts.Upstreams != nil {
-		s.wantLevel(ctx, mcp.LoggingLevel(level))
+		s.setLevel(ctx, nil, mcp.LoggingLevel(level))
 	}
 	return at
 }
