@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -141,6 +142,14 @@ func (c *connectCommand) entry(cmd *cobra.Command) (e connect.Entry, err error) 
 	for _, g := range c.grants {
 		e.Args = append(e.Args, "--grant", g)
 	}
+	for _, kv := range os.Environ() { // they say where the configuration, the daemon and the record are
+		name, value, _ := strings.Cut(kv, "=")
+		xdg := strings.HasPrefix(name, "XDG_") && (strings.HasSuffix(name, "_HOME") || name == "XDG_RUNTIME_DIR")
+		if value != "" && (xdg || strings.HasPrefix(name, "TOOLHOST_")) {
+			e.Pass = append(e.Pass, name)
+		}
+	}
+	slices.Sort(e.Pass)
 	e.Command, err = os.Executable()
 	return e, err
 }
