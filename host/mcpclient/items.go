@@ -16,7 +16,7 @@ import (
 )
 
 // pages adds the pages of a list, within the bounds. What exceeds them is left out and reported, as is what is wrong
-// behind the first page.
+// after the first page.
 func (l *link) pages(
 	ctx context.Context, what string, ask func(cursor string) (json.RawMessage, error),
 	add func(page json.RawMessage) (next string, err error),

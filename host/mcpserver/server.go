@@ -15,6 +15,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/internal/mcpwire"
+	"github.com/toolhost/toolhost/internal/share"
 )
 
 // Client is an MCP client as it comes in.
@@ -42,7 +43,7 @@ type Server struct {
 	end   context.CancelFunc
 	tasks sync.WaitGroup
 	posts posts
-	rates rates
+	rates share.Paces[string] // of the requests of callers
 
 	relayed relayedServers
 
