@@ -78,7 +78,7 @@ func TestAgents(t *testing.T) {
 	if all, _ := net.Interfaces(); len(all) != 1 {
 		t.Fatal("the clients would reach the network: make clients runs this test without one")
 	}
-	for i, one := range agents(dir, "") {
+	for i, one := range agents(dir, "") { //nolint:paralleltest // each client takes a core or two
 		t.Run(one.name, func(t *testing.T) {
 			m := newModel(t, "the harbour opens at seven")
 			agents(dir, m.URL)[i].test(t, m, "--grant", "fs:read")
