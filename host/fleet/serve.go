@@ -52,8 +52,10 @@ func (s *inbound) opened(data []byte, respond func([]byte) error) {
 	}
 }
 
-func refuse(respond func([]byte) error, code tool.Code, format string, args ...any) {
-	_ = respond(link.Refuse(tool.Errorf(code, format, args...)))
+func (s *inbound) refuseLink(o *link.Opening, a *announcement, respond func([]byte) error, err error) {
+	if answer := link.Refuse(s.self, a.Instance, o, err); answer != nil {
+		_ = respond(answer)
+	}
 }
 
 // unknown is the error of a host with a key that is not known.
@@ -74,7 +76,7 @@ func (s *inbound) checkOpening(data []byte, respond func([]byte) error) (*link.O
 	}
 	if _, known := s.settings.Load().known[a.Key]; !known {
 		s.directory.stranger(a, o.About)
-		_ = respond(link.Refuse(s.unknown(a.Key)))
+		s.refuseLink(o, a, respond, s.unknown(a.Key))
 		return nil, nil
 	}
 	if !a.signed(o.About) {
@@ -82,7 +84,7 @@ func (s *inbound) checkOpening(data []byte, respond func([]byte) error) (*link.O
 	}
 	if why := a.foreign(); why != "" {
 		s.directory.hear(o.About)
-		refuse(respond, tool.CodeUnsupported, "host %s takes no calls of that version: %s", s.settings.Load().Name, why)
+		s.refuseLink(o, a, respond, tool.Errorf(tool.CodeUnsupported, "host %s takes no calls of that version: %s", s.settings.Load().Name, why))
 		return nil, nil
 	}
 	return o, a
@@ -92,7 +94,7 @@ func (s *inbound) checkOpening(data []byte, respond func([]byte) error) (*link.O
 func (s *inbound) accept(o *link.Opening, a *announcement, respond func([]byte) error) {
 	v := s.of(a)
 	if v == nil {
-		refuse(respond, tool.CodeResourceExhausted, "host %s has too many links", s.settings.Load().Name)
+		s.refuseLink(o, a, respond, tool.Errorf(tool.CodeResourceExhausted, "host %s has too many links", s.settings.Load().Name))
 		return
 	}
 	reconnects := s.nc.Stats().Reconnects

@@ -71,12 +71,14 @@ func Dial(ctx context.Context, nc *nats.Conn, self *Instance, remote []byte, sub
 
 // agree checks the answer of a server, and starts the caller's side.
 func (l *Link) agree(hs *noise.HandshakeState, answer []byte, size int) error {
-	message, err := messageOf(answer)
-	if err != nil {
-		return err
+	if len(answer) == 0 || len(answer) > messageSize+maxRefusal {
+		return errNotTheHost
 	}
-	payload, out, in, err := hs.ReadMessage(nil, message)
-	if err != nil {
+	payload, out, in, err := hs.ReadMessage(nil, answer[1:])
+	if err == nil && answer[0] == refused {
+		return parseRefusal(payload)
+	}
+	if err != nil || answer[0] != version || len(payload) != 4 {
 		return errNotTheHost
 	}
 	most := int(binary.BigEndian.Uint32(payload))
@@ -102,15 +104,7 @@ func Accept(nc *nats.Conn, self *Instance, remote []byte, o *Opening, respond fu
 	if size < minPacket {
 		return nil, tooSmall(size)
 	}
-	hs, err := noise.NewHandshakeState(self.handshake(false, remote, o.prologue))
-	if err != nil {
-		return nil, err
-	}
-	if _, _, _, err = hs.ReadMessage(nil, o.message); err != nil {
-		return nil, tool.Errorf(tool.CodeInvalidArguments, "the opening of a link is not that of the host: %w", err)
-	}
-	answer, in, out, err := hs.WriteMessage([]byte{version},
-		binary.BigEndian.AppendUint32(nil, uint32(size))) //nolint:gosec // at most maxPacket
+	answer, in, out, err := o.answer(self, remote, version, binary.BigEndian.AppendUint32(nil, uint32(size))) //nolint:gosec // at most maxPacket
 	if err != nil {
 		return nil, err
 	}

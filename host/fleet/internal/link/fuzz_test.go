@@ -3,6 +3,7 @@ package link
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 	"testing"
 
 	"github.com/flynn/noise"
@@ -37,17 +38,12 @@ func FuzzParseOpening(f *testing.F) {
 	})
 }
 
-func FuzzParseAnswer(f *testing.F) {
+func FuzzParseRefusal(f *testing.F) {
 	f.Add([]byte{})
-	f.Add(Refuse(errLost))
-	f.Add(append([]byte{version}, make([]byte, answerSize-1)...))
+	f.Add([]byte(`{"code":"permission_denied","message":"no","hint":"ask"}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		m, err := messageOf(data)
-		switch {
-		case err != nil && len(err.Error()) > 2*maxMessage+10:
-			t.Errorf("an error of %d bytes", len(err.Error()))
-		case err == nil && len(m) != messageSize+4:
-			t.Errorf("%x", m)
+		if e := parseRefusal(data); len(e.Error()) > 2*maxMessage+10 || !slices.Contains(refusals, e.Code) {
+			t.Errorf("%q became %v", data, e)
 		}
 	})
 }

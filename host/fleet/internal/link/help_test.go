@@ -71,7 +71,7 @@ func (h *host) accept(t testing.TB, remote []byte) <-chan *link.Link {
 		l, err := link.Accept(h.nc, h.Instance, remote, o, m.Respond)
 		switch {
 		case tool.CodeOf(err) == tool.CodeInvalidArguments:
-			_ = m.Respond(link.Refuse(err))
+			_ = m.Respond(link.Refuse(h.Instance, remote, o, err))
 		case err != nil:
 			t.Error(err)
 		default:

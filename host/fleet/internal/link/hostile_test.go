@@ -169,7 +169,7 @@ func TestStolenAbout(t *testing.T) {
 
 	// It says the same with keys of its own.
 	_, err = link.Dial(t.Context(), thief.nc, thief.Instance, sh.Public(), sh.subject(), []byte("about"))
-	if tool.CodeOf(err) != tool.CodeInvalidArguments {
+	if tool.CodeOf(err) != tool.CodeUnavailable {
 		t.Error(err)
 	}
 	// It changes the opening.

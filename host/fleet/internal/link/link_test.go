@@ -152,27 +152,36 @@ func TestDialNobody(t *testing.T) {
 func TestDialRefused(t *testing.T) {
 	t.Parallel()
 	bus := newBus(t, 0)
+	const notTheHost = "the answer to the opening of a link is not that of the host"
 	for name, c := range map[string]struct {
-		answer []byte
-		code   tool.Code
-		text   string
+		refuses error
+		answer  []byte // in place of it
+		code    tool.Code
+		text    string
 	}{
-		"refused": {link.Refuse(&tool.Error{
+		"refused": {&tool.Error{
 			Code: tool.CodePermissionDenied, Message: "not \x1b[31myou", Hint: "ask", OperatorHint: "secret", Detail: "secret",
-		}), tool.CodePermissionDenied, `not \x1b[31myou (ask)`},
-		"plain":     {link.Refuse(errors.New("no")), tool.CodeUnavailable, "no"},
-		"long":      {link.Refuse(tool.Errorf(tool.CodeRateLimited, "%s", strings.Repeat("a", 9<<10))), tool.CodeRateLimited, ""},
-		"canceled":  {link.Refuse(context.Canceled), tool.CodeUnavailable, "context canceled"},
-		"nothing":   {nil, tool.CodeUnavailable, "the answer to the opening of a link is not that of the host"},
-		"garbage":   {[]byte("garbage"), tool.CodeUnavailable, "the answer to the opening of a link is not that of the host"},
-		"no reason": {[]byte{0}, tool.CodeUnavailable, "the other host refuses the link"},
-		"huge":      {bytes.Repeat([]byte{0}, 1<<20), tool.CodeUnavailable, "the other host refuses the link"},
-		"forged":    {append([]byte{1}, make([]byte, 52)...), tool.CodeUnavailable, "the answer to the opening of a link is not that of the host"},
+		}, nil, tool.CodePermissionDenied, `not \x1b[31myou (ask)`},
+		"plain":              {errors.New("no"), nil, tool.CodeUnavailable, "no"},
+		"long":               {tool.Errorf(tool.CodeRateLimited, "%s", strings.Repeat("a", 9<<10)), nil, tool.CodeRateLimited, ""},
+		"canceled":           {context.Canceled, nil, tool.CodeUnavailable, "context canceled"},
+		"nothing":            {nil, nil, tool.CodeUnavailable, notTheHost},
+		"garbage":            {nil, []byte("garbage"), tool.CodeUnavailable, notTheHost},
+		"short":              {nil, []byte{0}, tool.CodeUnavailable, notTheHost},
+		"huge":               {nil, bytes.Repeat([]byte{0}, 1<<20), tool.CodeUnavailable, notTheHost},
+		"forged":             {nil, append([]byte{1}, make([]byte, 52)...), tool.CodeUnavailable, notTheHost},
+		"a stranger refuses": {nil, append([]byte{0}, `{"code":"permission_denied","message":"go"}`...), tool.CodeUnavailable, notTheHost},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h, other := bus.host(t), bus.host(t)
-			require.Must(other.nc.Subscribe(other.subject(), func(m *nats.Msg) { _ = m.Respond(c.answer) }))(t)
+			require.Must(other.nc.Subscribe(other.subject(), func(m *nats.Msg) {
+				answer := c.answer
+				if o, err := link.ParseOpening(m.Data); err == nil && c.refuses != nil {
+					answer = link.Refuse(other.Instance, h.Public(), o, c.refuses)
+				}
+				_ = m.Respond(answer)
+			}))(t)
 			require.NoError(t, other.nc.Flush())
 			_, err := link.Dial(t.Context(), h.nc, h.Instance, other.Public(), other.subject(), nil)
 			if tool.CodeOf(err) != c.code || len(err.Error()) > 600 || c.text != "" && err.Error() != c.text {
@@ -205,7 +214,7 @@ func TestRespondFails(t *testing.T) {
 	opening := make(chan []byte, 1)
 	require.Must(other.nc.Subscribe(other.subject(), func(m *nats.Msg) {
 		opening <- m.Data
-		_ = m.Respond(link.Refuse(errors.New("no")))
+		_ = m.Respond(nil)
 	}))(t)
 	require.NoError(t, other.nc.Flush())
 	_, _ = link.Dial(t.Context(), h.nc, h.Instance, other.Public(), other.subject(), []byte("about"))
