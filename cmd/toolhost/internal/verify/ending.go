@@ -113,7 +113,7 @@ func eachLog(_ context.Context, s *subject) finding {
 		text, more := p.stderr.look()
 		if len(text) == maxLog && more == nil {
 			f.add("a process wrote more than 1 MiB to standard error")
-			text = text[:maxLog-utf8.UTFMax] // not in the middle of a character
+			text = text[:bytes.LastIndexByte(text, '\n')+1] // not in the middle of a character
 		}
 		if bytes.Contains(text, []byte("\x1b[")) {
 			f.add("there are terminal codes in standard error")
