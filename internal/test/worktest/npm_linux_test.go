@@ -40,6 +40,7 @@ var npmServers = map[string][]string{
 // Well-known servers list their tools in a strict sandbox that has the workspace and their own files. One of
 // them starts a program, to look for a newer version.
 func TestNpmServers(t *testing.T) {
+	t.Parallel()
 	if os.Getenv("TOOLHOST_TEST_NPM") == "" {
 		t.Skip(".ci/long runs it: it installs packages of npm")
 	}
@@ -50,6 +51,7 @@ func TestNpmServers(t *testing.T) {
 	}
 	for name, line := range npmServers {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			root, dir := t.TempDir(), t.TempDir()
 			npm := exec.CommandContext(t.Context(), "npm", "install", "--prefix", dir, "--ignore-scripts", "--no-audit", "--no-fund", name) //nolint:gosec // of the list
 			npm.Dir = dir
