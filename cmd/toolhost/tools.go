@@ -105,8 +105,10 @@ func (c *toolsCommand) run(ctx context.Context) (err error) {
 		}
 		if note := noPluginsNote(b); note != "" && b.State().Tools == 0 { // else they are other hosts' or MCP servers'
 			c.s.Err.Printf("%s\n", note)
+		} else if registered := b.State().Tools; registered == 0 {
+			c.s.Err.Printf("there are no tools: toolhost plugins says why\n")
 		} else if len(tools) == 0 {
-			c.s.Err.Printf("no tool matches (%d are registered)\n", b.State().Tools)
+			c.s.Err.Printf("no tool matches (%d are registered)\n", registered)
 		}
 		defer func() { err = errors.Join(err, noneUsable(b)) }()
 		if c.provider != "" {
