@@ -166,13 +166,16 @@ func (c *connectCommand) try(ctx context.Context, e connect.Entry) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
-	names, err := change.Entry.Tools(ctx)
+	names, more, err := change.Entry.Tools(ctx)
 	if err != nil {
 		err = fmt.Errorf("what %s says of toolhost does not answer: %w: toolhost connect %s writes it as it should be",
 			path, err, c.client.Name)
 		return exit.With(exit.Failed, err)
 	}
-	return c.s.Answer(map[string]any{"file": change.Path, "connected": true, "tools": names},
+	if more {
+		c.s.Err.Printf("some plugins have not started within %v: the client has their tools when they have\n", checkTime)
+	}
+	return c.s.Answer(map[string]any{"file": change.Path, "connected": true, "tools": names, "starting": more},
 		"%s says how to reach toolhost, which lists %d tools: %s\n", path, len(names), sanitize.Text(strings.Join(names, ", ")))
 }
 

@@ -110,12 +110,31 @@ type page struct {
 	script           strings.Builder
 	shown            map[int]snippets.Block // what the block of commands with that number prints
 	last             int                    // the number of the last block of commands
+	waits            bool                   // that block waits for the next
+	after            func(home string)      // is called when the commands have run, if it is not nil
 }
+
+const (
+	// asUser runs commands of another user, who has a home.
+	asUser = `install -d -o %[1]s "$HOME/../%[1]s"
+setpriv --reuid=%[1]s --regid=%[1]s --clear-groups env -i PATH="$PATH" HOME="$HOME/../%[1]s" sh -eu <<'END'
+%[2]sEND
+`
+	// waiting runs commands until there is a question in the daemon's queue.
+	waiting = `(
+%s) & waiting=$!
+until ID=$(toolhost approvals --json | grep -o '"id": *"[^"]*' | cut -d '"' -f 4); [ -n "$ID" ]; do kill -0 $waiting; sleep 0.1; done
+`
+)
 
 func (p *page) check(blocks []snippets.Block) {
 	p.dir, p.shown = p.t.TempDir(), map[int]snippets.Block{}
 	for i, b := range blocks {
-		if b.NoRun == "" {
+		switch {
+		case b.NoRun != "":
+		case os.Geteuid() != 0 && (b.As != "" || i > 0 && blocks[i-1].As != "" && blocks[i-1].Waits):
+			p.t.Logf("%s:%d: only root can be another user", p.name, b.Line)
+		default:
 			p.block(i, b)
 		}
 	}
@@ -140,7 +159,15 @@ func (p *page) block(i int, b snippets.Block) {
 	case "sh":
 		fmt.Fprintf(&p.script, "printf '\\n\\036%d\\n'\n", i)
 		commands := b.Text
-		if b.Fails {
+		if b.As != "" {
+			commands = fmt.Sprintf(asUser, b.As, commands)
+		}
+		if p.waits {
+			commands = strings.ReplaceAll(commands, " ID\n", " \"$ID\"\n") + "wait $waiting\n"
+		}
+		if p.waits = b.Waits; b.Waits {
+			fmt.Fprintf(&p.script, waiting, commands)
+		} else if b.Fails {
 			fmt.Fprintf(&p.script, "set +e\n%sstatus=$?; set -e; [ $status -ne 0 ] || { echo 'the last command does not fail'; exit 90; }\n", commands)
 		} else {
 			p.script.WriteString(commands)
@@ -189,9 +216,13 @@ func (p *page) run(blocks []snippets.Block) {
 	newWorld(p.t) // the programs are built
 	place := require.Must(os.MkdirTemp("/tmp", "th-"))(p.t)
 	defer func() { _ = os.RemoveAll(place) }()
+	require.NoError(p.t, os.Chmod(place, 0o711)) //nolint:gosec // users of the page may enter it
 	in := func(names ...string) string { return filepath.Join(append([]string{place}, names...)...) }
-	for _, dir := range []string{in("bin", "plugins"), in("run"), in("tmp"), in("home", "project")} {
-		require.NoError(p.t, os.MkdirAll(dir, 0o700))
+	for _, dir := range []string{in("run"), in("tmp")} {
+		require.NoError(p.t, os.Mkdir(dir, 0o700))
+	}
+	for _, dir := range []string{in("bin", "plugins"), in("home", "project")} {
+		require.NoError(p.t, os.MkdirAll(dir, 0o755)) //nolint:gosec // here, too
 	}
 	for _, name := range append([]string{"toolhost"}, shipped...) {
 		to := in("bin", "plugins", name)
@@ -209,6 +240,9 @@ func (p *page) run(blocks []snippets.Block) {
 	defer func() { _ = out.Close() }()
 	shell.Stdout, shell.Stderr = out, out
 	failed := shell.Run()
+	if failed == nil && p.after != nil {
+		p.after(in("home"))
+	}
 	_ = p.command(ctx, in("home", "project"), "toolhost", "stop").Run()
 	_ = syscall.Kill(-shell.Process.Pid, syscall.SIGTERM)
 	text := require.Must(os.ReadFile(in("output")))(p.t)

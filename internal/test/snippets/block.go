@@ -5,6 +5,8 @@
 //
 //	```sh                   commands, run in order within the page, in one shell
 //	```sh fails             the last command fails
+//	```sh as=1001           commands of the user with this number, which need root
+//	```sh waits             the last command waits for a person, who answers in the next block: ID is the question's there
 //	```text output          what the commands before printed, compared line by line; a line ... stands for any
 //	```go file=main.go      the content of a file, which is written before the commands after it run
 //	```yaml no-run: REASON  not run, for this reason
@@ -22,6 +24,8 @@ type Block struct {
 	Language string // such as sh
 	File     string // the file whose content it is; empty: none
 	Fails    bool
+	As       string // the number of the user who runs it; empty: the page's
+	Waits    bool   // the next block has the answer that its last command waits for
 	Output   bool   // it is what the commands before it printed
 	NoRun    string // why it is not run; empty: it is
 	Text     string
@@ -75,13 +79,18 @@ func newBlock(info string) (*Block, error) {
 	}
 	for i, word := range strings.Fields(info) {
 		file, named := strings.CutPrefix(word, "file=")
+		user, other := strings.CutPrefix(word, "as=")
 		switch {
 		case i == 0:
 			b.Language = word
 		case named:
 			b.File = file
+		case other:
+			b.As = user
 		case word == "fails":
 			b.Fails = true
+		case word == "waits":
+			b.Waits = true
 		case word == "output":
 			b.Output = true
 		default:

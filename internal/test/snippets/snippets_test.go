@@ -7,13 +7,14 @@ import (
 
 func TestRead(t *testing.T) {
 	t.Parallel()
-	blocks, err := Read("# T\n\n```sh fails\nfalse\n```\n\n- item\n\n      in the item\n\n```go file=a/main.go\npackage main\n```\n```text output\nok\n```\n```sh no-run: needs a moon\nx\n```\n")
-	if err != nil || len(blocks) != 4 {
+	blocks, err := Read("# T\n\n```sh fails\nfalse\n```\n\n- item\n\n      in the item\n\n```go file=a/main.go\npackage main\n```\n```text output\nok\n```\n```sh no-run: needs a moon\nx\n```\n```sh as=7 waits\nx\n```\n")
+	if err != nil || len(blocks) != 5 {
 		t.Fatalf("%d blocks: %v", len(blocks), err)
 	}
 	for i, want := range []Block{
 		{Line: 4, Language: "sh", Fails: true, Text: "false\n"}, {Line: 12, Language: "go", File: "a/main.go", Text: "package main\n"},
 		{Line: 15, Language: "text", Output: true, Text: "ok\n"}, {Line: 18, Language: "sh", NoRun: "needs a moon", Text: "x\n"},
+		{Line: 21, Language: "sh", As: "7", Waits: true, Text: "x\n"},
 	} {
 		if blocks[i] != want {
 			t.Errorf("block %d is %+v, want %+v", i, blocks[i], want)

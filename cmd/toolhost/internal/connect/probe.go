@@ -12,9 +12,9 @@ import (
 )
 
 // Tools reaches the server of an entry as the client would, and returns the names of its tools when all
-// plugins were started. What a command says on
-// standard error goes there.
-func (e Entry) Tools(ctx context.Context) (names []string, err error) {
+// plugins were started, or when the context ends: then more may come. What a command says on standard error
+// goes there.
+func (e Entry) Tools(ctx context.Context) (names []string, more bool, err error) {
 	var transport mcp.Transport = &mcp.StreamableClientTransport{
 		Endpoint: e.URL, HTTPClient: &http.Client{Transport: headers(e.Headers)}, MaxRetries: -1, DisableStandaloneSSE: true,
 	}
@@ -28,23 +28,29 @@ func (e Entry) Tools(ctx context.Context) (names []string, err error) {
 	}
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "toolhost connect", Version: "1"}, nil).Connect(ctx, transport, nil)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer func() { _ = session.Close() }()
 	for page := (*mcp.ListToolsParams)(nil); ; {
 		list, err := session.ListTools(ctx, page)
-		if err != nil {
-			return nil, err
-		}
-		if list.Meta[mcpjson.Starting] != nil { // each list waits for a while
-			page, names = nil, nil
-			continue
+		switch {
+		case err != nil && more && ctx.Err() != nil:
+			return names, true, nil
+		case err != nil:
+			return nil, false, err
+		case page == nil:
+			names = nil
 		}
 		for _, t := range list.Tools {
 			names = append(names, t.Name)
 		}
-		if list.NextCursor == "" {
-			return names, nil
+		more = list.Meta[mcpjson.Starting] != nil
+		switch {
+		case more: // each list waits for a while
+			page = nil
+			continue
+		case list.NextCursor == "":
+			return names, false, nil
 		}
 		page = &mcp.ListToolsParams{Cursor: list.NextCursor}
 	}
