@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -78,6 +79,16 @@ func (n *node) many(t *testing.T, callers, calls int) (failed int64) {
 	}
 	all.Wait()
 	return bad.Load()
+}
+
+// waiting returns the tool that has calls which wait; zero: none has.
+func (n *node) waiting() (out fleet.ToolStatus) {
+	for _, t := range n.Fleet.Tools() {
+		if t.Waiting > 0 {
+			out = t
+		}
+	}
+	return out
 }
 
 func limit(d time.Duration) []func(*tool.Definition) {
@@ -189,9 +200,14 @@ func TestWaiting(t *testing.T) { //nolint:paralleltest // bubbles are alone
 		time.Sleep(time.Millisecond)
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
+		var seen fleet.ToolStatus
+		time.AfterFunc(50*time.Millisecond, func() { seen = n.waiting() })
 		_, err := n.Execute(ctx, tool.Call{Name: "t"})
 		if e := tool.AsError(err); e == nil || e.Code != tool.CodeDeadlineExceeded {
 			t.Errorf("%v", err)
+		}
+		if seen.Waiting != 1 || seen.Oldest < 40*time.Millisecond || seen.Oldest > 60*time.Millisecond {
+			t.Errorf("while a call waited, the tool was %+v", seen)
 		}
 		for _, r := range n.Replicas() {
 			if r.Running != 1 {
@@ -202,6 +218,22 @@ func TestWaiting(t *testing.T) { //nolint:paralleltest // bubbles are alone
 		if failed := n.many(t, 2, 4); failed > 0 {
 			t.Error("the host is not used again")
 		}
+		crowd, end := context.WithCancel(t.Context())
+		var full atomic.Int32
+		var all sync.WaitGroup
+		for range 1 + 1024 + 3 {
+			all.Go(func() {
+				if _, err := n.Execute(crowd, tool.Call{Name: "t"}); tool.CodeOf(err) == tool.CodeResourceExhausted && strings.Contains(err.Error(), "as many of its calls wait here as may") {
+					full.Add(1)
+				}
+			})
+		}
+		time.Sleep(100 * time.Millisecond)
+		if seen := n.waiting(); seen.Waiting != 1024 || full.Load() != 3 {
+			t.Errorf("%d calls wait, and %d were refused", seen.Waiting, full.Load())
+		}
+		end()
+		all.Wait()
 	})
 }
 

@@ -57,7 +57,7 @@ var (
 	descLines, descUnwritten, descLag, descState, descStarts, descCrashes                               *prometheus.Desc
 	descRunning, descWaiting, descUpgrades, descSpare, descCPU, descMemory                              *prometheus.Desc
 	descMost, descFiles, descRefused, descUpgrade, descHeld, descWants                                  *prometheus.Desc
-	descLastLine, descCallers, descTraces, descFleetBytes, descFleetRoom                                *prometheus.Desc
+	descLastLine, descCallers, descTraces, descFleetBytes, descFleetRoom, descFleetWaits                *prometheus.Desc
 	descFleetReached, descFleetHosts, descFleetTools, descFleetQueued, descFleetRunning, descFleetCalls *prometheus.Desc
 )
 
@@ -101,6 +101,7 @@ var describeAll = sync.OnceFunc(func() {
 	descFleetTools = describe("fleet_tools", "Tools of other hosts that are mounted.")
 	descFleetQueued = describe("fleet_queue_calls", "Durable calls of all hosts in the queue; absent: the host takes no part in it.")
 	descFleetRunning = describe("fleet_queue_calls_running", "Durable calls that run on this host.")
+	descFleetWaits = describe("fleet_queue_tool_calls", "Durable calls of the host's key that no worker has begun, by the tool's name where it runs.", "tool")
 	descFleetBytes = describe("fleet_queue_bytes", "What all hosts keep of durable calls: their records (state) and results.", "kind")
 	descFleetRoom = describe("fleet_queue_max_bytes", "The most that these may take; 0: there is no bound.", "kind")
 	descFleetCalls = describe("fleet_calls_in_progress", "Calls of this host that other hosts of its fleet run.")
@@ -114,7 +115,7 @@ func (states) Describe(out chan<- *prometheus.Desc) {
 		descLastLine, descCallers, descTraces, descUpgrades, descSpare, descCPU, descMemory, descMost, descFiles, descRefused,
 		descState, descStarts, descCrashes, descRunning, descWaiting, descUpgrade, descHeld, descWants,
 		descFleetReached, descFleetHosts, descFleetTools, descFleetCalls, descFleetQueued, descFleetRunning,
-		descFleetBytes, descFleetRoom,
+		descFleetBytes, descFleetRoom, descFleetWaits,
 	} {
 		out <- d
 	}
@@ -164,6 +165,9 @@ func (c states) Collect(out chan<- prometheus.Metric) {
 		if q := f.Queue; q != nil && q.Open {
 			gauge(descFleetQueued, float64(q.Queued))
 			gauge(descFleetRunning, float64(q.Running))
+			for name, n := range q.Tools {
+				gauge(descFleetWaits, float64(n), name)
+			}
 			for kind, l := range map[string]durable.Level{"results": q.Results, "state": q.State} {
 				gauge(descFleetBytes, float64(l.Bytes), kind)
 				gauge(descFleetRoom, float64(l.Max), kind)
