@@ -37,7 +37,7 @@ GOTESTSUM := go run gotest.tools/gotestsum@v1.13.0 --format pkgname --format-hid
 # What the tests of races build without the detector is what the other tests build.
 TEST := $(if $(filter Linux,$(shell uname)),-exec "env CGO_ENABLED=0 $(CURDIR)/bin/leftovers") -vet=off -short -count=1 -timeout 22m
 
-.PHONY: help build run quick test lint leftovers race attacks unraced all confinement console pictures execution snippets vulnerabilities generate contract conformance languages soak soak-fleet fuzz gopls bench bench-fleet simulate-fleet microbench release record clean
+.PHONY: help build run quick test lint leftovers race attacks unraced all confinement console pictures execution snippets vulnerabilities generate contract conformance clients languages soak soak-fleet fuzz gopls bench bench-fleet simulate-fleet microbench release record clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "%-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -98,6 +98,10 @@ contract: ## that buf finds what would break plugins of earlier releases
 
 conformance: ## MCP's conformance suite, and others' servers and clients; needs npm
 	modules=$$(.ci/npm) && TOOLHOST_NODE_MODULES=$$modules $(GOTESTSUM) --rerun-fails-report=bin/flaky-conformance --packages ./internal/test/conformance -- -count=1 -vet=off -timeout 10m
+
+clients: ## clients of npm with a model on loopback, without a network: they call, and have their files back
+	modules=$$(.ci/npm internal/test/conformance/clients) && TOOLHOST_CLIENTS=$$modules unshare --net \
+		sh -c 'ip link set lo up && go test -count=1 -vet=off -timeout 10m -run TestAgents ./internal/test/conformance'
 
 console: ## the daemon's page in a headless Chromium; needs npm and Debian's chromium
 	modules=$$(.ci/npm internal/test/console/npm) && TOOLHOST_NODE_MODULES=$$modules go test -count=1 -vet=off -timeout 5m ./internal/test/console

@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
@@ -130,4 +132,60 @@ func TestFollowInTheRoot(t *testing.T) {
 	h, dir := inRoot(t, host.WithHolding(false))
 	plugintest.Deploy(t, dir, "versioned", "2")
 	require.Eventually(t, "version 2", func() bool { return version(t, h) == "2" })
+}
+
+// A file in the root runs with the content that was let run and with no other, whatever size, times and inode say.
+func TestContentDecidesInTheRoot(t *testing.T) {
+	t.Parallel()
+	for how, change := range map[string]func(path string, other []byte) error{
+		"written in place": func(path string, other []byte) error { return os.WriteFile(path, other, 0) },
+		"written by a mapping": func(path string, other []byte) error {
+			f, err := os.OpenFile(path, os.O_RDWR, 0)
+			if err != nil {
+				return err
+			}
+			mapped, err := syscall.Mmap(int(f.Fd()), 0, len(other), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+			copy(mapped, other)
+			return errors.Join(err, syscall.Munmap(mapped), f.Close())
+		},
+	} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			root := t.TempDir()
+			dir := filepath.Join(root, "plugins")
+			require.NoError(t, os.Mkdir(dir, 0o755)) //nolint:gosec // as plugin directories are
+			plugintest.Deploy(t, dir, "versioned", "1")
+			path := filepath.Join(dir, "versioned")
+			h := newHost(t, host.WithRoot(root), host.WithState(t.TempDir()))
+			require.Must(h.Load(t.Context(), dir))(t)
+			served := pluginOf(h, "versioned")
+			before := require.Must(os.Stat(path))(t)
+			other := bytes.Replace(require.Must(os.ReadFile(path))(t), []byte("'1'"), []byte("'2'"), 1)
+			require.NoError(t, change(path, other))
+			require.NoError(t, os.Chtimes(path, time.Time{}, before.ModTime()))
+			after := require.Must(os.Stat(path))(t)
+			if !os.SameFile(before, after) || before.Size() != after.Size() || !before.ModTime().Equal(after.ModTime()) {
+				t.Fatal("size, times or inode tell")
+			}
+			if err := h.RestartPlugin(t.Context(), "versioned"); err == nil || !strings.Contains(err.Error(), "has changed inside the workspace") {
+				t.Errorf("a restart: %v", err)
+			}
+			if s := pluginOf(h, "versioned"); s.PID != served.PID {
+				t.Errorf("it serves no longer: %+v", s)
+			}
+			require.NoError(t, syscall.Kill(served.PID, syscall.SIGKILL))
+			require.Eventually(t, "the process has ended", func() bool { return pluginOf(h, "versioned").State == plugin.Idle })
+			if result, err := h.Execute(t.Context(), tool.Call{Name: "versioned.count"}); err == nil && result.Text() != "1" {
+				t.Errorf("it runs as %s", result.Text())
+			}
+			require.NoError(t, h.Refresh(t.Context(), dir)) // without the operator's word
+			if s := pluginOf(h, "versioned"); !strings.Contains(s.Held, "has changed inside the workspace") {
+				t.Errorf("it is not held: %+v", s)
+			}
+			require.NoError(t, h.SyncPlugin(t.Context(), "versioned", dir))
+			if got := version(t, h); got != "2" {
+				t.Errorf("after the word, version %s answers", got)
+			}
+		})
+	}
 }

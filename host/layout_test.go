@@ -71,10 +71,10 @@ var floors = map[string][][]string{
 	"cmd/toolhost": {
 		{
 			"internal/collect", "internal/exit", "internal/paths", "internal/crowd", "internal/approval", "internal/token", "internal/mcpstdio",
-			"internal/activity", "internal/view", "internal/pack", "internal/scaffold", "internal/verify", "internal/auditindex",
+			"internal/activity", "internal/pack", "internal/scaffold", "internal/verify", "internal/auditindex",
 		},
 		{"internal/output", "internal/toggle", "internal/control"},
-		{"internal/arguments", "internal/terminal", "internal/metrics", "internal/config"},
+		{"internal/arguments", "internal/terminal", "internal/view", "internal/metrics", "internal/config"},
 		{"internal/servers", "internal/mcphttp", "internal/pins", "internal/reference", "internal/connect", "internal/telemetry", "internal/console"},
 		{"internal/setup"},
 		{"internal/session"},

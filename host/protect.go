@@ -41,14 +41,6 @@ func (h *Host) Protected() []string {
 	if self, err := os.Executable(); err == nil {
 		paths = append(paths, self)
 	}
-	var out []string
-	for _, path := range paths {
-		at, err := protect.Expand(path)
-		if err != nil { // links in a circle lead nowhere; the first of them can be replaced
-			at = []string{path}
-		}
-		out = append(out, at...)
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	out, _ := protect.Expand(paths...) // what leads nowhere stands for itself
+	return out
 }

@@ -44,31 +44,33 @@ func newApprovalsCommand(s *session.Session) *cobra.Command {
   toolhost approvals deny k3v9x2mq --reason "use the staging database"
   toolhost approvals --follow`,
 		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: withCallers(s, true, func(ctx context.Context, c *control.Client, _ []string) error {
 			if follow {
-				return followApprovals(cmd.Context(), s)
+				return followApprovals(ctx, s, c)
 			}
-			return listApprovals(cmd.Context(), s)
-		},
+			return listApprovals(ctx, s, c)
+		}),
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "show each question that comes, and how it ends, until interrupted")
 	show := &cobra.Command{
 		Use: "show ID", Short: "Show a question in full, with what the call would do", Example: "  toolhost approvals show k3v9x2mq",
-		RunE: func(cmd *cobra.Command, args []string) error { return showApproval(cmd.Context(), s, args[0]) },
+		RunE: withCallers(s, true, func(ctx context.Context, c *control.Client, args []string) error {
+			return showApproval(ctx, s, c, args[0])
+		}),
 	}
 	approve := &cobra.Command{
 		Use: "approve ID", Short: "Let the call run, as the question shows it", Example: "  toolhost approvals approve k3v9x2mq",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return answerApproval(cmd.Context(), s, args[0], policy.Decision{Verdict: policy.Allow})
-		},
+		RunE: withCallers(s, true, func(ctx context.Context, c *control.Client, args []string) error {
+			return answerApproval(ctx, s, c, args[0], policy.Decision{Verdict: policy.Allow})
+		}),
 	}
 	var reason string
 	deny := &cobra.Command{
 		Use: "deny ID", Short: "Refuse the call; the caller is told the reason",
 		Example: `  toolhost approvals deny k3v9x2mq --reason "use the staging database"`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return answerApproval(cmd.Context(), s, args[0], policy.Decision{Verdict: policy.Deny, Reason: reason})
-		},
+		RunE: withCallers(s, true, func(ctx context.Context, c *control.Client, args []string) error {
+			return answerApproval(ctx, s, c, args[0], policy.Decision{Verdict: policy.Deny, Reason: reason})
+		}),
 	}
 	deny.Flags().StringVar(&reason, "reason", "", "`TEXT` that the caller is told")
 	for _, one := range []*cobra.Command{show, approve, deny} {
@@ -78,11 +80,7 @@ func newApprovalsCommand(s *session.Session) *cobra.Command {
 	return cmd
 }
 
-func listApprovals(ctx context.Context, s *session.Session) error {
-	c, err := dialCallers(ctx, s, true)
-	if err != nil {
-		return err
-	}
+func listApprovals(ctx context.Context, s *session.Session, c *control.Client) error {
 	all, err := c.Approvals(ctx)
 	if err != nil {
 		return err
@@ -115,11 +113,7 @@ func argumentsOf(q approval.Question) string {
 	return string(q.Arguments)
 }
 
-func showApproval(ctx context.Context, s *session.Session, id string) error {
-	c, err := dialCallers(ctx, s, true)
-	if err != nil {
-		return err
-	}
+func showApproval(ctx context.Context, s *session.Session, c *control.Client, id string) error {
 	r, err := control.Do(ctx, c, daemonv1.DaemonHandler.GetApproval, &daemonv1.GetApprovalRequest{Id: id})
 	if err != nil {
 		return questionError(err)
@@ -134,13 +128,7 @@ func showApproval(ctx context.Context, s *session.Session, id string) error {
 
 // questionError returns an error with the exit status of a command that no tool is involved in.
 func questionError(err error) error {
-	switch tool.CodeOf(err) {
-	case tool.CodeNotFound:
-		return exit.With(exit.BadUsage, err)
-	case tool.CodeAlreadyExists:
-		return exit.With(exit.Failed, err)
-	}
-	return err
+	return exit.As(exit.Failed, exit.As(exit.BadUsage, err, tool.CodeNotFound), tool.CodeAlreadyExists)
 }
 
 // printQuestion prints a question in full.
@@ -180,11 +168,7 @@ func printQuestion(w *output.Writer, q approval.Question) {
 	}
 }
 
-func answerApproval(ctx context.Context, s *session.Session, id string, d policy.Decision) error {
-	c, err := dialCallers(ctx, s, true)
-	if err != nil {
-		return err
-	}
+func answerApproval(ctx context.Context, s *session.Session, c *control.Client, id string, d policy.Decision) error {
 	q, err := c.Answer(ctx, id, d)
 	if err != nil {
 		return questionError(err)
@@ -194,11 +178,7 @@ func answerApproval(ctx context.Context, s *session.Session, id string, d policy
 
 // completeApprovals completes the IDs of questions.
 func completeApprovals(s *session.Session) cobra.CompletionFunc {
-	return oneOf(func(ctx context.Context) (out []string) {
-		c, err := dialCallers(ctx, s, true)
-		if err != nil { // errors are not shown in completions
-			return nil
-		}
+	return completeByCallers(s, true, func(ctx context.Context, c *control.Client) (out []string) {
 		all, _ := c.Approvals(ctx)
 		for _, q := range all {
 			out = append(out, q.ID+"\t"+printable(q.Tool+" of "+output.OrDash(q.Caller)))

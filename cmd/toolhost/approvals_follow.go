@@ -16,11 +16,7 @@ import (
 )
 
 // followApprovals shows questions as they come and end. On a terminal it asks about them.
-func followApprovals(ctx context.Context, s *session.Session) error {
-	c, err := dialCallers(ctx, s, true)
-	if err != nil {
-		return err
-	}
+func followApprovals(ctx context.Context, s *session.Session, c *control.Client) error {
 	if !s.Flags.JSON && s.Out.Terminal() {
 		if t, err := s.OpenTerminal(); err == nil {
 			_ = t.Close()

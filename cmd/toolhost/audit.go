@@ -19,7 +19,6 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/internal/errorcode"
-	"github.com/toolhost/toolhost/internal/suggest"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -153,11 +152,8 @@ func (c *auditCommand) parse() (err error) {
 		return exit.Usage(fmt.Sprintf("--kind %q is not a kind of lines", c.kind), "use call or admin")
 	}
 	if all := auditCodes(); c.code != "" && !slices.Contains(all, c.code) {
-		hint := "use " + strings.Join(all, ", ")
-		if near := suggest.Nearest(c.code, all, 3); len(near) > 0 {
-			hint = output.DidYouMean(near)
-		}
-		return exit.Usage(fmt.Sprintf("--code %q is not a code with which calls end", c.code), hint)
+		return exit.Usage(fmt.Sprintf("--code %q is not a code with which calls end", c.code),
+			output.Suggest(c.code, all, "use "+strings.Join(all, ", ")))
 	}
 	c.filter.Code = tool.Code(c.code)
 	return nil

@@ -161,7 +161,6 @@ func (l *auditFile) index(ctx context.Context, path string, indexed bool) (r *au
 		}
 	}
 	o := auditindex.Options{
-		Least: auditindex.Least, Tail: auditindex.Tail,
 		Progress: func(done, total int64) { progress("indexing the audit log", done, total) },
 		Warn:     func(text string) { l.s.Warn(&tool.Error{Message: text}) },
 	}

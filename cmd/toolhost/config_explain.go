@@ -14,7 +14,6 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/internal/sanitize"
-	"github.com/toolhost/toolhost/internal/suggest"
 )
 
 func newConfigExplainCommand(s *session.Session) *cobra.Command {
@@ -74,10 +73,7 @@ func findSetting(key string) (at setting, text json.RawMessage, err error) {
 				text = at.AdditionalProperties
 			}
 			if text[0] != '{' {
-				hint := "it has " + strings.Join(slices.Sorted(maps.Keys(at.Properties)), ", ")
-				if near := suggest.Nearest(word, slices.Collect(maps.Keys(at.Properties)), 3); len(near) > 0 {
-					hint = output.DidYouMean(near)
-				}
+				hint := output.Suggest(word, slices.Collect(maps.Keys(at.Properties)), "it has "+strings.Join(slices.Sorted(maps.Keys(at.Properties)), ", "))
 				return at, nil, exit.Usage(fmt.Sprintf("the file has no key %s", sanitize.Line(key, 200)), hint)
 			}
 		}

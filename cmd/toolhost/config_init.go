@@ -51,10 +51,6 @@ func initConfig(s *session.Session, force bool) error {
 		return exit.With(exit.Failed, fmt.Errorf("%s was not written: %w", sanitize.Text(path), err))
 	}
 	s.Trust(path, fmt.Sprintf("%x", sha256.Sum256(config.Initial()))) // the user has just made toolhost write it
-	if s.Flags.JSON {
-		return s.Out.JSON(map[string]string{"file": path})
-	}
-	shown := sanitize.Text(path)
-	s.Out.Printf("wrote %s\nedit it, then: toolhost config check %s, and toolhost trust %s\n", shown, shown, shown)
-	return nil
+	return s.Answer(map[string]string{"file": path},
+		"wrote %s\nedit it, then: toolhost config check %[1]s, and toolhost trust %[1]s\n", sanitize.Text(path))
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,7 +17,6 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/internal/sanitize"
-	"github.com/toolhost/toolhost/internal/suggest"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -60,17 +60,10 @@ func newConnectCommand(s *session.Session) *cobra.Command {
 				return c.list()
 			}
 			if c.client = connect.Find(args[0]); c.client == nil {
-				hint := "it knows " + strings.Join(names, ", ")
-				if near := suggest.Nearest(args[0], names, 3); len(near) > 0 {
-					hint = output.DidYouMean(near)
-				}
-				return exit.Usage(fmt.Sprintf("%q is not a client that is known here", sanitize.Text(args[0])), hint)
+				return exit.Usage(fmt.Sprintf("%q is not a client that is known here", sanitize.Text(args[0])),
+					output.Suggest(args[0], names, "it knows "+strings.Join(names, ", ")))
 			}
-			err := c.run(cmd)
-			if tool.CodeOf(err) == tool.CodeInternal { // a plain one, about a file
-				err = exit.With(exit.Failed, err)
-			}
-			return err
+			return exit.As(exit.Failed, c.run(cmd), tool.CodeInternal) // a plain one, about a file
 		},
 	}
 	flags := cmd.Flags()
@@ -149,6 +142,14 @@ func (c *connectCommand) entry(cmd *cobra.Command) (e connect.Entry, err error) 
 	for _, g := range c.grants {
 		e.Args = append(e.Args, "--grant", g)
 	}
+	for _, kv := range os.Environ() { // they say where the configuration, the daemon and the record are
+		name, value, _ := strings.Cut(kv, "=")
+		xdg := strings.HasPrefix(name, "XDG_") && (strings.HasSuffix(name, "_HOME") || name == "XDG_RUNTIME_DIR")
+		if value != "" && (xdg || strings.HasPrefix(name, "TOOLHOST_")) {
+			e.Pass = append(e.Pass, name)
+		}
+	}
+	slices.Sort(e.Pass)
 	e.Command, err = os.Executable()
 	return e, err
 }

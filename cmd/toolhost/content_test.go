@@ -249,15 +249,24 @@ func TestPlacesThatAPluginNeeds(t *testing.T) {
 		return w.run(append([]string{"call", "intrude.read", "--arg", "path=" + w.config()}, args...)...)
 	}
 	read().exits(exit.Done)
-	w.write("greedy", elsewhere)
-	w.run("plugins", "restart", "intruder").exits(exit.Done)
-	read().exits(exit.Done) // without what was not accepted
-	place := w.config() + ":2: the record would be in " + elsewhere + ", which the plugin needs to write"
-	w.run("plugins", "enable", "intruder").exits(exit.Refused).says("runs on as it was", place)
-	w.run("plugins", "restart", "intruder").exits(exit.Refused).says("runs on as it was", place)
-	read().exits(exit.Done)
-	read("--no-daemon").exits(exit.Refused).says(place)
-	read("--no-daemon", "--json").exits(exit.Refused).prints(`"plugin": "intruder"`)
+	for _, needed := range []string{elsewhere, tool.Any} {
+		w.write("greedy", needed)
+		w.run("plugins", "restart", "intruder").exits(exit.Done)
+		read().exits(exit.Done) // without what was not accepted
+		dir := elsewhere
+		if needed == tool.Any {
+			dir = "/"
+		}
+		place := w.config() + ":2: the record would be in " + dir + ", which the plugin needs to write"
+		w.run("plugins", "enable", "intruder").exits(exit.Refused).says("runs on as it was", place)
+		w.run("plugins", "show", "intruder").exits(exit.Done).prints("it runs without until: toolhost plugins enable intruder")
+		w.run("plugins", "enable", "intruder", "--no-daemon").exits(exit.Refused).says(place)
+		w.run("plugins", "restart", "intruder").exits(exit.Done) // nothing was accepted
+		read().exits(exit.Done)
+		read("--no-daemon").exits(exit.Done)
+	}
+	w.configure("# this and that", "audit: {path: "+elsewhere+"/calls.jsonl}", "plugins: {intruder: {sandbox: {write: [any]}}}")
+	read("--no-daemon").exits(exit.BadUsage).says("would be in /, which plugins.intruder.sandbox.write has")
 }
 
 // A plugin directory of the workspace that the configuration names goes by the lock, else what is in it

@@ -70,16 +70,12 @@ func keygen(s *session.Session, file, password string) error {
 	if dir := workTree(file); dir != "" {
 		s.Notef("the secret key lies in the git work tree %s: keep it elsewhere, or git will offer to commit it", sanitize.Text(dir))
 	}
-	if s.Flags.JSON {
-		return s.Out.JSON(struct {
-			pack.Key
-			PublicFile string `json:"public_file"`
-		}{key, key.PublicFile()})
-	}
-	s.Out.Printf("%s is the secret key, and %s the public one:\n\n  %s\n\nOperators trust it with these lines of toolhost.yaml:\n\n"+
+	return s.Answer(struct {
+		pack.Key
+		PublicFile string `json:"public_file"`
+	}{key, key.PublicFile()}, "%s is the secret key, and %s the public one:\n\n  %s\n\nOperators trust it with these lines of toolhost.yaml:\n\n"+
 		"  trust:\n    publishers:\n      YOUR-NAME:\n        keys: [%[3]s]\n        plugins: [YOUR-PLUGIN]\n",
 		sanitize.Text(key.File), sanitize.Text(key.PublicFile()), key.Public)
-	return nil
 }
 
 // workTree returns the git work tree that a file lies in; empty: none.

@@ -17,7 +17,6 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/internal/safefile"
 	"github.com/toolhost/toolhost/internal/sanitize"
-	"github.com/toolhost/toolhost/internal/suggest"
 )
 
 func newDevNewCommand(s *session.Session) *cobra.Command {
@@ -78,10 +77,8 @@ func newProject(name, language, sdk string) (scaffold.Project, error) {
 	}
 	var ok bool
 	if p.Language, ok = scaffold.ParseLanguage(language); !ok {
-		hint := "the languages are " + strings.Join(languageNames(), ", ") + "; any other that has gRPC works as docs/plugin-protocol.md says"
-		if near := suggest.Nearest(language, languageNames(), 1); len(near) > 0 {
-			hint = output.DidYouMean(near)
-		}
+		hint := output.Suggest(language, languageNames(), "the languages are "+strings.Join(languageNames(), ", ")+
+			"; any other that has gRPC works as docs/plugin-protocol.md says")
 		return p, exit.Usage(fmt.Sprintf("there is no project to begin with in %q", language), hint)
 	}
 	if p.Language != scaffold.Go {

@@ -42,6 +42,7 @@ exit status is 1 if a check has failed; warnings do not count.`
 type verifyCommand struct {
 	s      *session.Session
 	of     verify.Options
+	groups []string
 	calls  []string
 	config string
 	junit  string
@@ -72,10 +73,10 @@ func newDevVerifyCommand(s *session.Session) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringSliceVar(&c.of.Groups, "group", nil, "only the checks of this `GROUP`; may be repeated")
+	flags.StringSliceVar(&c.groups, "group", nil, "only the checks of this `GROUP`; may be repeated")
 	flags.StringSliceVar(&c.of.Checks, "check", nil, "only the checks whose names fit this `PATTERN`, such as calls.*; may be repeated")
 	flags.BoolVar(&c.list, "list", false, "list the checks, and start nothing")
-	flags.StringArrayVar(&c.calls, "call", nil, "call a tool with these arguments, `TOOL=JSON`; may be repeated")
+	flags.StringArrayVar(&c.calls, "call", nil, "call a tool with these arguments, `TOOL=JSON`, also many times; may be repeated")
 	flags.BoolVar(&c.of.Dangerous, "allow-dangerous", false, "call all tools, also those that are not safe")
 	flags.StringVar(&c.config, "plugin-config", "", "configure the plugin with this `JSON` object, or @FILE")
 	flags.DurationVar(&c.of.Timeout, "timeout", pluginrun.DefaultStartTimeout, "how long a start, or a call, may take, a `DURATION`")
@@ -132,12 +133,8 @@ func (c *verifyCommand) run(ctx context.Context, file string) (err error) {
 	if c.of.Begin != nil {
 		c.s.Err.Printf("\r\x1b[K")
 	}
-	switch tool.CodeOf(err) {
-	case tool.CodeNotFound, tool.CodeInvalidArguments, tool.CodeUnsupported:
-		return exit.With(exit.BadUsage, err)
-	}
 	if err != nil {
-		return err
+		return exit.As(exit.BadUsage, err, tool.CodeNotFound, tool.CodeInvalidArguments, tool.CodeUnsupported)
 	}
 	if err := c.writeJUnit(report); err != nil {
 		return err
@@ -152,8 +149,8 @@ func (c *verifyCommand) run(ctx context.Context, file string) (err error) {
 // options reads the flags.
 func (c *verifyCommand) options() error {
 	c.of.HostVersion = host.Version
-	for _, g := range c.of.Groups {
-		if !slices.Contains(verify.Groups(), g) {
+	for _, g := range c.groups {
+		if c.of.Checks = append(c.of.Checks, g+".*"); !slices.Contains(verify.Groups(), g) {
 			return exit.Usage(fmt.Sprintf("unknown group %s", sanitize.Quote(g, 60)), "use "+strings.Join(verify.Groups(), ", "))
 		}
 	}
@@ -240,6 +237,9 @@ func (c *verifyCommand) print(r *verify.Report) {
 	name := strings.TrimSpace(r.Plugin + " " + r.Version)
 	if name != "" {
 		name += ", "
+	}
+	if len(r.Slow) > 0 {
+		out.Printf("\n%s\n", output.Fill("Calls of these take long, so they were made a few times only, and --long makes all: "+strings.Join(r.Slow, ", "), helpWidth))
 	}
 	out.Printf("\n%s%d tools, %d of them called, %v\n%s\n", name, r.Tools, len(r.Called),
 		time.Duration(r.Took).Round(10*time.Millisecond), r.Summary())

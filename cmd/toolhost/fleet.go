@@ -16,7 +16,6 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host/fleet"
-	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
 )
@@ -114,11 +113,7 @@ old one. Durable calls belong to the key that submitted them: let them end befor
 
 // fleetError returns an error with the exit status of a command that no tool is involved in.
 func fleetError(err error) error {
-	switch tool.CodeOf(err) {
-	case tool.CodeNotFound, tool.CodeUnsupported:
-		return exit.With(exit.BadUsage, err)
-	}
-	return err
+	return exit.As(exit.BadUsage, err, tool.CodeNotFound, tool.CodeUnsupported)
 }
 
 func showFleet(ctx context.Context, s *session.Session, on string) error {
@@ -225,19 +220,14 @@ func drainHost(ctx context.Context, s *session.Session, r *daemonv1.DrainHostReq
 	if _, err := control.Do(ctx, c, daemonv1.DaemonHandler.DrainHost, r); err != nil {
 		return fleetError(err)
 	}
-	if s.Flags.JSON {
-		return s.Out.JSON(map[string]any{"host": name, "draining": on})
-	}
+	text := "takes calls of other hosts again"
 	switch {
 	case r.GetWait():
-		s.Out.Printf("%s is drained: its calls of other hosts have ended\n", sanitize.Line(name, 0))
-		return nil
+		text = "is drained: its calls of other hosts have ended"
 	case on:
-		s.Out.Printf("%s drains: it takes no new calls of other hosts\n", sanitize.Line(name, 0))
-		return nil
+		text = "drains: it takes no new calls of other hosts"
 	}
-	s.Out.Printf("%s takes calls of other hosts again\n", sanitize.Line(name, 0))
-	return nil
+	return s.Answer(map[string]any{"host": name, "draining": on}, "%s %s\n", printable(name), text)
 }
 
 // fleetText returns the line of the status about a fleet; empty: there is none.
@@ -252,21 +242,13 @@ func fleetText(f *control.FleetState) string {
 	return text + fmt.Sprintf(", %s mounted", plural(f.Tools, "tool")) + queueText(f.Queue)
 }
 
-func hostNames(ctx context.Context, s *session.Session) (out []string) {
-	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
-	defer cancel()
-	c, err := dialDaemon(ctx, s, false)
-	if err != nil { // errors are not shown in completions
-		return nil
-	}
-	all, _ := c.FleetHosts(ctx)
-	for _, h := range all {
-		out = append(out, printable(h.Name)+"\t"+string(h.State))
-	}
-	return out
-}
-
 // completeHosts completes the names of hosts.
 func completeHosts(s *session.Session) cobra.CompletionFunc {
-	return oneOf(func(ctx context.Context) []string { return hostNames(ctx, s) })
+	return completeByCallers(s, false, func(ctx context.Context, c *control.Client) (out []string) {
+		all, _ := c.FleetHosts(ctx)
+		for _, h := range all {
+			out = append(out, printable(h.Name)+"\t"+string(h.State))
+		}
+		return out
+	})
 }

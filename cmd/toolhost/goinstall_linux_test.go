@@ -29,10 +29,12 @@ func TestGoInstall(t *testing.T) {
 	home := t.TempDir()
 	env := append(moduleEnv(t, repository), "HOME="+home, "PATH="+os.Getenv("PATH"), "TMPDIR="+t.TempDir(),
 		"GOPATH="+filepath.Join(home, "go"), "TOOLHOST_SOCKET=off")
+	project := filepath.Join(home, "project") // in the home itself, plugins would lie in the workspace, and wait for a yes
+	require.NoError(t, os.Mkdir(project, 0o700))
 	run := func(name string, args ...string) []byte {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), name, args...)
-		cmd.Dir, cmd.Env = home, env
+		cmd.Dir, cmd.Env = project, env
 		out, err := cmd.Output()
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", cmd, err, out)

@@ -70,7 +70,9 @@ time is over, the call goes on.`,
 	cancel := &cobra.Command{
 		Use: "cancel ID", Short: "End a durable call: one that runs may have done a part of its work",
 		Example: "  toolhost jobs cancel ESBCJY7MOSX4KXFSBNVQMZQSPE",
-		RunE:    func(cmd *cobra.Command, args []string) error { return cancelJob(cmd.Context(), s, args[0]) },
+		RunE: withCallers(s, false, func(ctx context.Context, c *control.Client, args []string) error {
+			return cancelJob(ctx, s, c, args[0])
+		}),
 	}
 	for _, one := range []*cobra.Command{show, cancel} {
 		one.Args, one.ValidArgsFunction = oneName("a call"), completeJobs(s)
@@ -164,11 +166,7 @@ func waitForJob(ctx context.Context, s *session.Session, id string, timeout time
 	return (&callCommand{s: s}).print(answer)
 }
 
-func cancelJob(ctx context.Context, s *session.Session, id string) error {
-	c, err := dialCallers(ctx, s, false)
-	if err != nil {
-		return err
-	}
+func cancelJob(ctx context.Context, s *session.Session, c *control.Client, id string) error {
 	if _, err := control.Do(ctx, c, daemonv1.DaemonHandler.CancelDurableCall, &daemonv1.CancelDurableCallRequest{Id: id}); err != nil {
 		return fleetError(err)
 	}
@@ -192,13 +190,7 @@ func queueText(q *fleet.QueueStatus) string {
 
 // completeJobs completes the IDs of calls.
 func completeJobs(s *session.Session) cobra.CompletionFunc {
-	return oneOf(func(ctx context.Context) (out []string) {
-		ctx, cancel := context.WithTimeout(ctx, completionTimeout)
-		defer cancel()
-		c, err := dialCallers(ctx, s, false)
-		if err != nil { // errors are not shown in completions
-			return nil
-		}
+	return completeByCallers(s, false, func(ctx context.Context, c *control.Client) (out []string) {
 		all, _ := c.DurableCalls(ctx)
 		for _, c := range all {
 			out = append(out, c.ID+"\t"+printable(c.Tool)+" "+string(c.State))

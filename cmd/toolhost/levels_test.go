@@ -15,10 +15,13 @@ import (
 func TestLevelsStandForDefinitions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	about := filepath.Join(t.TempDir(), "about")
+	dir := t.TempDir()
+	about, claims := filepath.Join(dir, "about"), filepath.Join(dir, "claims")
 	describe := func(text string) { t.Helper(); require.NoError(t, os.WriteFile(about, []byte(text), 0o600)) }
+	claim := func(text string) { t.Helper(); require.NoError(t, os.WriteFile(claims, []byte(text), 0o600)) }
 	describe("Repeats a text.")
-	w.configure("mcp_servers: {files: {command: "+filepath.Join(built.dir, "mcpserver")+`, args: ["-describe", `+about+", echo, whoami]}}",
+	claim(`{"readOnlyHint": true, "idempotentHint": true}`)
+	w.configure("mcp_servers: {files: {command: "+filepath.Join(built.dir, "mcpserver")+`, args: ["-describe", `+about+`, "-claims", `+claims+", echo, whoami]}}",
 		"tools: {files.echo: {safety: safe}, files.whoami: {safety: dangerous}}")
 	run := func(args ...string) outcome { t.Helper(); return w.run(append(args, "--config", w.config())...) }
 	call := []string{"call", "files.echo", `{"text":"x"}`}
@@ -35,6 +38,16 @@ func TestLevelsStandForDefinitions(t *testing.T) {
 		t.Errorf("a level that lowers nothing is told of: %s", o.stdout)
 	}
 	run("plugins", "enable", "files").exits(exit.Done).prints("accepted for files: "+change+", which stays safe", "enabled files")
+	run(call...).exits(exit.Done).prints("x")
+
+	// What the server claims of the tool is a part of it, whatever else stays.
+	claim(`{"destructiveHint": true}`)
+	if o := run(call...); o.status == exit.Done {
+		t.Errorf("it runs: %s", o.stdout)
+	}
+	run(call...).exits(exit.Refused).says("needs approval", "a tool has changed since it was given its level")
+	run("plugins", "enable", "files").exits(exit.Done).prints("tool files.echo: meta.toolhost/annotations.destructiveHint is new: true",
+		"tool files.echo: meta.toolhost/annotations.readOnlyHint was true, is false, which stays safe")
 	run(call...).exits(exit.Done).prints("x")
 
 	w.serve("--config", w.config())

@@ -128,10 +128,7 @@ func unknownPlugin(b *control.Client, name string) error {
 	for _, s := range b.State().Plugins {
 		names = append(names, s.Name)
 	}
-	hint := "see toolhost plugins for the names"
-	if near := suggest.Nearest(name, names, 3); len(near) > 0 {
-		hint = output.DidYouMean(near)
-	}
+	hint := output.Suggest(name, names, "see toolhost plugins for the names")
 	message := "there is no plugin " + output.Shorten(sanitize.Text(name), 64)
 	for _, s := range b.State().Skipped {
 		if filepath.Base(s.Path) == name {

@@ -10,6 +10,7 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/pack"
 	"github.com/toolhost/toolhost/internal/pluginpackage"
 	"github.com/toolhost/toolhost/internal/pluginsource"
 	"github.com/toolhost/toolhost/internal/sanitize"
@@ -103,7 +104,7 @@ func (i *install) downloadOne(ctx context.Context, dir string, ref pluginsource.
 	at := filepath.Join(dir, name)
 	out := mirrored{Plugin: found.Manifest.Name, IndexEntry: pluginsource.IndexEntry{Version: found.Manifest.Version, File: name, Digest: found.Digest}}
 	if !isThere(at, found.Digest) {
-		if err := writePackage(ctx, dir, at, found.Package); err != nil {
+		if err := pack.Write(ctx, found.Package, at); err != nil {
 			return out, tool.Errorf(tool.CodeUnavailable, "%s cannot be written: %w", at, err)
 		}
 		out.Written = true
@@ -132,25 +133,4 @@ func isThere(path string, sum digest.Digest) bool {
 	}
 	defer func() { _ = t.Close() }()
 	return t.Root().Digest == sum
-}
-
-// writePackage writes a package file in one step.
-func writePackage(ctx context.Context, dir, at string, p *pluginpackage.Package) (err error) {
-	f, err := os.CreateTemp(dir, ".mirror-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
-		}
-	}()
-	err = p.WriteTar(ctx, f)
-	if err == nil {
-		err = errors.Join(f.Chmod(0o644), f.Sync())
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), at)
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/installer"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/pins"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
-	"github.com/toolhost/toolhost/cmd/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/installed"
 	"github.com/toolhost/toolhost/internal/sanitize"
@@ -182,18 +181,10 @@ func (i *install) confirm(ctx context.Context, p installer.Plan) error {
 		}
 		return nil
 	}
-	t, err := i.s.OpenTerminal()
-	if err != nil {
-		i.s.Err.Text(p.Text())
-		return tool.Errorf(tool.CodeApprovalRequired, "%s was not installed: there is no terminal to ask at", p.String()).
-			Of("", p.Plugin).Try("read what it is, and add --yes")
-	}
-	defer func() { _ = t.Close() }()
-	yes, err := terminal.Confirm(ctx, t, sanitize.Text(p.Text()), "Install it? [y/N] ")
-	if err != nil || yes {
-		return err
-	}
-	return &tool.Error{Code: tool.CodeApprovalDenied, Plugin: p.Plugin, Message: p.String() + " was not installed: the answer was not yes"}
+	return i.s.Confirm(ctx, sanitize.Text(p.Text()), "Install it? [y/N] ",
+		tool.Errorf(tool.CodeApprovalRequired, "%s was not installed: there is no terminal to ask at", p.String()).
+			Of("", p.Plugin).Try("read what it is, and add --yes"),
+		tool.Errorf(tool.CodeApprovalDenied, "%s was not installed: the answer was not yes", p.String()).Of("", p.Plugin))
 }
 
 // finish pins a version that is ready, puts it in place, and tells the daemon. If it cannot be put in

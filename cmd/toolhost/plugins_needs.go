@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
-	"github.com/toolhost/toolhost/cmd/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/known"
@@ -112,16 +111,8 @@ func confirmNeeds(ctx context.Context, s *session.Session, all []needy, shown st
 		names = append(names, n.Plugin)
 	}
 	more := "what these plugins need is more than was accepted: " + strings.Join(names, ", ")
-	t, err := s.OpenTerminal()
-	if err != nil {
-		s.Err.Printf("%s", shown)
-		return tool.Errorf(tool.CodeApprovalRequired, "nothing was pinned: %s", more).
-			Try("read what is new, and if they may have it, add --yes; to pin the others: toolhost plugins disable NAME")
-	}
-	defer func() { _ = t.Close() }()
-	yes, err := terminal.Confirm(ctx, t, shown+sanitize.Text(more)+"\n", "Pin them, and let them have it? [y/N] ")
-	if err != nil || yes {
-		return err
-	}
-	return tool.Errorf(tool.CodeApprovalDenied, "nothing was pinned: the answer was not yes")
+	return s.Confirm(ctx, shown, sanitize.Text(more)+"\nPin them, and let them have it? [y/N] ",
+		tool.Errorf(tool.CodeApprovalRequired, "nothing was pinned: %s", more).
+			Try("read what is new, and if they may have it, add --yes; to pin the others: toolhost plugins disable NAME"),
+		tool.Errorf(tool.CodeApprovalDenied, "nothing was pinned: the answer was not yes"))
 }

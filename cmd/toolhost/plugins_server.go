@@ -14,7 +14,6 @@ import (
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/sanitize"
-	"github.com/toolhost/toolhost/internal/suggest"
 )
 
 // server is how an MCP server is reached, as it is printed. Env and Headers are names.
@@ -84,11 +83,8 @@ func (v server) fields() []output.Field {
 }
 
 func unknownServer(name string, names []string) error {
-	hint := "see toolhost plugins --kind mcp"
-	if near := suggest.Nearest(name, names, 3); len(near) > 0 {
-		hint = output.DidYouMean(near)
-	}
-	return exit.Usage(fmt.Sprintf("there is no MCP server %s", sanitize.Line(name, 100)), hint)
+	return exit.Usage(fmt.Sprintf("there is no MCP server %s", sanitize.Line(name, 100)),
+		output.Suggest(name, names, "see toolhost plugins --kind mcp"))
 }
 
 // serverNames completes the names of MCP servers.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -65,11 +66,11 @@ func disablePlugin(ctx context.Context, s *session.Session, name string) error {
 	if err != nil {
 		return err
 	}
-	changed, err := p.decide(func(one *known.Record) { one.Disabled = true })
+	before, err := p.decide(func(one *known.Record) { one.Disabled = true })
 	if err != nil {
 		return unchanged(name, err)
 	}
-	return applySwitch(ctx, s, name, "disabled", changed, accepted{})
+	return applySwitch(ctx, s, name, "disabled", !before.Disabled, accepted{})
 }
 
 func enablePlugin(ctx context.Context, s *session.Session, name string) error {
@@ -83,12 +84,12 @@ func enablePlugin(ctx context.Context, s *session.Session, name string) error {
 			return unchanged(name, err)
 		}
 	}
-	changed, err := p.decide(func(one *known.Record) { one.Disabled, one.Enabled = false, true })
+	before, err := p.decide(func(one *known.Record) { one.Disabled, one.Enabled = false, true })
 	if err != nil {
 		return unchanged(name, err)
 	}
 	held := disabled && p.Reason != "" // as new
-	changed = changed || held || p.WantsMore != nil || len(p.less)+len(p.Changed) > 0
+	changed := before.Disabled || held || p.WantsMore != nil || len(p.less)+len(p.Changed) > 0
 	if !changed && disabled {
 		if p.Kind == pluginrun.KindMCP {
 			return exit.Usage(fmt.Sprintf("the MCP server %s is disabled by %s", name, p.key.Dir), "enable it there")
@@ -96,7 +97,14 @@ func enablePlugin(ctx context.Context, s *session.Session, name string) error {
 		return exit.Usage(fmt.Sprintf("plugin %s is disabled by the configuration file", name),
 			"set plugins: "+name+": enabled: true there")
 	}
-	return applySwitch(ctx, s, name, "enabled", changed || p.Held != "", accepted{p.WantsMore, p.less, p.Changed})
+	err = applySwitch(ctx, s, name, "enabled", changed || p.Held != "", accepted{p.WantsMore, p.less, p.Changed})
+	if err == nil || p.WantsMore == nil {
+		return err
+	}
+	p.WantsMore, p.less, p.Changed = nil, nil, nil // or no later start would succeed either
+	_, kept := p.decide(func(one *known.Record) { one.Ran, one.Needs = before.Ran, before.Needs })
+	_, _ = apply(ctx, s, name)
+	return errors.Join(err, kept)
 }
 
 // accepted is what was accepted of a plugin.
@@ -130,16 +138,16 @@ type switched struct {
 }
 
 // decide changes the record of a plugin, and accepts what it wants and what its sandbox does not
-// enforce any more, if it is switched on. It reports whether it was switched.
-func (p switched) decide(change func(*known.Record)) (changed bool, err error) {
+// enforce any more, if it is switched on. It returns the record that was there.
+func (p switched) decide(change func(*known.Record)) (before known.Record, err error) {
 	book, err := known.OpenOwn()
 	if err != nil {
-		return false, err
+		return before, err
 	}
-	before := book.Of(p.key)
+	before = book.Of(p.key)
 	after := before
 	change(&after)
-	return before.Disabled != after.Disabled, book.Decide(func(all known.Records) {
+	return before, book.Decide(func(all known.Records) {
 		all.Change(p.key, change)
 		if after.Disabled {
 			return
@@ -191,15 +199,35 @@ func unchanged(name string, err error) error {
 	return fmt.Errorf("plugin %s stays as it is: %w", name, err)
 }
 
-// applySwitch makes a daemon apply a change, and prints it, with what was accepted.
+// apply makes a daemon, if there is one, apply a change.
+func apply(ctx context.Context, s *session.Session, name string) (there bool, err error) {
+	d := s.Daemon(ctx)
+	if d == nil {
+		return false, nil
+	}
+	_, err = control.Do(ctx, d, daemonv1.DaemonHandler.ApplyPlugin, &daemonv1.ApplyPluginRequest{Name: name})
+	return true, err
+}
+
+// startOnce starts a plugin in this command, to see whether it may.
+func startOnce(ctx context.Context, s *session.Session, name string) error {
+	return s.Use(ctx, session.Needs{}, func(b *control.Client) error {
+		_, err := control.Do(ctx, b, daemonv1.DaemonHandler.RestartPlugin, &daemonv1.RestartPluginRequest{Name: name})
+		return err
+	})
+}
+
+// applySwitch applies a change, and prints it, with what was accepted.
 func applySwitch(ctx context.Context, s *session.Session, name, done string, changed bool, p accepted) error {
 	if changed {
-		s.Tell(name, journal.Accepted, strings.Join(append([]string{done + " by the operator"}, p.texts()...), "; accepted: "))
-		if d := s.Daemon(ctx); d != nil {
-			if _, err := control.Do(ctx, d, daemonv1.DaemonHandler.ApplyPlugin, &daemonv1.ApplyPluginRequest{Name: name}); err != nil {
-				return err
-			}
+		there, err := apply(ctx, s, name)
+		if !there && p.more != nil {
+			err = startOnce(ctx, s, name)
 		}
+		if err != nil {
+			return err
+		}
+		s.Tell(name, journal.Accepted, strings.Join(append([]string{done + " by the operator"}, p.texts()...), "; accepted: "))
 	}
 	if s.Flags.JSON {
 		out := map[string]any{done: name, "changed": changed}

@@ -14,7 +14,6 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/internal/installed"
 	"github.com/toolhost/toolhost/internal/pluginsource"
-	"github.com/toolhost/toolhost/internal/suggest"
 )
 
 func newPluginsUpgradeCommand(s *session.Session) *cobra.Command {
@@ -68,11 +67,8 @@ func installedNames(s *session.Session) (out []string) {
 
 // notInstalled is the error of a name that toolhost has not installed.
 func notInstalled(s *session.Session, name string) error {
-	hint := "toolhost plugins upgrade --check lists what it has"
-	if near := suggest.Nearest(name, installedNames(s), 3); len(near) > 0 {
-		hint = output.DidYouMean(near)
-	}
-	return exit.Usage(fmt.Sprintf("toolhost has not installed a plugin %q", name), hint)
+	return exit.Usage(fmt.Sprintf("toolhost has not installed a plugin %q", name),
+		output.Suggest(name, installedNames(s), "toolhost plugins upgrade --check lists what it has"))
 }
 
 // upgrade upgrades the named plugin, or all; check: it shows what there is.

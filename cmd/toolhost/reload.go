@@ -9,7 +9,6 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
-	"github.com/toolhost/toolhost/cmd/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
@@ -80,17 +79,8 @@ func confirmContent(ctx context.Context, s *session.Session, w *daemonv1.Waiting
 	for _, line := range w.GetDifference() {
 		shown += "  " + sanitize.Line(line, 300) + "\n"
 	}
-	t, err := s.OpenTerminal()
-	if err != nil {
-		s.Err.Printf("%s", shown)
-		return tool.Errorf(tool.CodeApprovalRequired,
-			"nothing was reloaded: %s has other content, and there is no terminal to ask at", file).
-			Try("look at it, and: toolhost trust " + file + ", or toolhost reload --yes")
-	}
-	defer func() { _ = t.Close() }()
-	yes, err := terminal.Confirm(ctx, t, shown, "Trust it? [y/N] ")
-	if err != nil || yes {
-		return err
-	}
-	return tool.Errorf(tool.CodeApprovalDenied, "nothing was reloaded: the answer for %s was not yes", file)
+	return s.Confirm(ctx, shown, "Trust it? [y/N] ",
+		tool.Errorf(tool.CodeApprovalRequired, "nothing was reloaded: %s has other content, and there is no terminal to ask at", file).
+			Try("look at it, and: toolhost trust "+file+", or toolhost reload --yes"),
+		tool.Errorf(tool.CodeApprovalDenied, "nothing was reloaded: the answer for %s was not yes", file))
 }

@@ -75,10 +75,7 @@ func endSession(ctx context.Context, s *session.Session, name string) error {
 		return err
 	}
 	if _, err := control.Do(ctx, d, daemonv1.DaemonHandler.EndSession, &daemonv1.EndSessionRequest{Name: name}); err != nil {
-		if tool.CodeOf(err) == tool.CodeNotFound { // no tool is involved
-			return exit.With(exit.BadUsage, err)
-		}
-		return err
+		return exit.As(exit.BadUsage, err, tool.CodeNotFound) // no tool is involved
 	}
 	return s.Answer(map[string]any{"session": name, "ended": true}, "ended session %s\n", sanitize.Text(name))
 }

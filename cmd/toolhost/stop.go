@@ -49,6 +49,32 @@ func dialCallers(ctx context.Context, s *session.Session, root bool) (*control.C
 	return dialDaemon(ctx, s, named || root && os.Geteuid() == 0)
 }
 
+// withCallers is what runs a command with the daemon of [dialCallers].
+func withCallers(
+	s *session.Session, root bool, f func(ctx context.Context, c *control.Client, args []string) error,
+) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		c, err := dialCallers(cmd.Context(), s, root)
+		if err != nil {
+			return err
+		}
+		return f(cmd.Context(), c, args)
+	}
+}
+
+// completeByCallers completes the only argument of a command with words of the daemon of [dialCallers].
+func completeByCallers(s *session.Session, root bool, words func(context.Context, *control.Client) []string) cobra.CompletionFunc {
+	return oneOf(func(ctx context.Context) []string {
+		ctx, cancel := context.WithTimeout(ctx, completionTimeout)
+		defer cancel()
+		c, err := dialCallers(ctx, s, root)
+		if err != nil { // errors are not shown in completions
+			return nil
+		}
+		return words(ctx, c)
+	})
+}
+
 // dialDaemon connects to the daemon on the socket, whatever its root and configuration.
 //
 // # Errors

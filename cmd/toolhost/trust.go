@@ -11,10 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
-	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/pins"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
-	"github.com/toolhost/toolhost/cmd/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/internal/trust"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -140,19 +138,11 @@ func (c *trustCommand) trustOne(ctx context.Context, store trust.Store, f trusta
 
 // confirm asks at the terminal, and returns an error unless the answer is yes.
 func (c *trustCommand) confirm(ctx context.Context, f trustable) error {
-	t, err := c.s.OpenTerminal()
-	if err != nil {
-		c.s.Err.Printf("%s", f)
-		return tool.Errorf(tool.CodeApprovalRequired,
-			"%s is not trusted: there is no terminal to ask at", sanitize.Text(f.path)).
-			Try("look at what it grants, and confirm with --yes")
-	}
-	defer func() { _ = t.Close() }()
-	yes, err := terminal.Confirm(ctx, t, f.String(), "Trust it? [y/N] ")
-	if err != nil || yes {
-		return err
-	}
-	return tool.Errorf(tool.CodeApprovalDenied, "%s is not trusted: the answer was not yes", sanitize.Text(f.path))
+	path := sanitize.Text(f.path)
+	return c.s.Confirm(ctx, f.String(), "Trust it? [y/N] ",
+		tool.Errorf(tool.CodeApprovalRequired, "%s is not trusted: there is no terminal to ask at", path).
+			Try("look at what it grants, and confirm with --yes"),
+		tool.Errorf(tool.CodeApprovalDenied, "%s is not trusted: the answer was not yes", path))
 }
 
 func (c *trustCommand) revokeTrust(at string) error {
@@ -178,12 +168,8 @@ func (c *trustCommand) revokeTrust(at string) error {
 		return fmt.Errorf("%s is still trusted: %w", sanitize.Text(path), err)
 	}
 	c.s.Did("%s", path)
-	if c.s.Flags.JSON {
-		return c.s.Out.JSON(map[string]any{"revoked": path, "changed": was})
-	}
 	state := map[bool]string{true: "is no longer trusted", false: "was not trusted"}[was]
-	c.s.Out.Printf("%s %s\n", sanitize.Text(path), state)
-	return nil
+	return c.s.Answer(map[string]any{"revoked": path, "changed": was}, "%s %s\n", sanitize.Text(path), state)
 }
 
 // listedFile is an element of the output of toolhost trust --list --json.
@@ -211,17 +197,8 @@ func (c *trustCommand) printList() error {
 		}
 		files = append(files, listedFile{e, state})
 	}
-	if c.s.Flags.JSON {
-		return c.s.Out.JSON(map[string]any{"files": files})
-	}
-	if len(files) == 0 {
-		c.s.Err.Printf("no files are trusted\n")
-		return nil
-	}
-	t := output.Table{{"FILE", "STATE", "SINCE"}}
-	for _, f := range files {
-		t.Add(f.File, f.State, f.Since.Local().Format(time.DateTime))
-	}
-	c.s.Out.Table(t)
-	return nil
+	return printed[listedFile]{
+		all: files, json: map[string]any{"files": files}, none: "no files are trusted", columns: "FILE|STATE|SINCE",
+		row: func(f listedFile) []string { return []string{f.File, f.State, f.Since.Local().Format(time.DateTime)} },
+	}.print(c.s)
 }

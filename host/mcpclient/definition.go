@@ -91,24 +91,31 @@ func (b *listingBuilder) tool(raw json.RawMessage) error {
 
 // shown adds to a definition what only clients see of it. It costs the tool nothing if it is wrong.
 func (b *listingBuilder) shown(d *tool.Definition, t rawTool) {
-	with := *d
-	with.Icons = mcpjson.Present(t.Icons)
-	if err := with.Check(); len(with.Icons) > 0 && err != nil && d.Check() == nil {
-		b.l.fault(fmt.Errorf("the icons of its tool %.128q are left out: %w", t.Name, err))
-		with.Icons = nil
+	add := func(what string, to *json.RawMessage, value json.RawMessage) {
+		right := d.Check() == nil
+		*to = value
+		if err := d.Check(); right && err != nil {
+			b.l.fault(fmt.Errorf("the %s of its tool %.128q cannot be shown: %w", what, t.Name, err))
+			*to = nil
+		}
 	}
-	*d = with
-	with.Meta = mcpjson.Unreserved(t.Meta)
-	if r, hidden := mcpjson.Hidden(with.Meta); hidden {
+	add("icons", &d.Icons, mcpjson.Present(t.Icons))
+	meta := mcpjson.Unreserved(t.Meta)
+	if r, hidden := mcpjson.Hidden(meta); hidden {
 		b.l.fault(fmt.Errorf("the _meta of its tool %.128q is left out, as it has a hidden character, %U", t.Name, r))
-		with.Meta = nil
+		meta = nil
 	}
-	if err := with.Check(); len(with.Meta) > 0 && err != nil && d.Check() == nil {
-		b.l.fault(fmt.Errorf("the _meta of its tool %.128q is left out: %w", t.Name, err))
-		with.Meta = nil
+	add("_meta", &d.Meta, meta)
+	// Nothing here believes what a server claims of its tools. But whoever gave a tool its level may have, so that
+	// another claim is another definition.
+	said := t.annotations()
+	if claims, err := json.Marshal(said); err == nil && said != (mcp.ToolAnnotations{}) {
+		d.Meta = mcpjson.EncodeObject(append(mcpjson.ObjectOf(d.Meta), mcpjson.Member{Key: claimsKey, Value: claims}))
 	}
-	*d = with
 }
+
+// claimsKey is the member of a definition's "_meta" that has the server's annotations. No client is shown it.
+const claimsKey = "toolhost/annotations"
 
 // definition converts what a server says of a tool. What the registry does not take is refused
 // there, with the reason.

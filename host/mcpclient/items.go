@@ -1,9 +1,9 @@
 package mcpclient
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -15,32 +15,39 @@ import (
 	"github.com/toolhost/toolhost/internal/mcpjson"
 )
 
-// pages follows the pages of a list within the bounds. What exceeds them is left out, and
-// reported.
-func pages[T any](l *link, what string, page func(cursor string) ([]T, string, error)) ([]T, error) {
-	var out []T
+// pages adds the pages of a list, within the bounds. What exceeds them is left out and reported, as is what is wrong
+// after the first page.
+func (l *link) pages(
+	ctx context.Context, what string, ask func(cursor string) (json.RawMessage, error),
+	add func(page json.RawMessage) (next string, err error),
+) error {
 	cursors := map[string]bool{}
-	cursor := ""
+	cursor, size := "", 0
 	for n := 1; ; n++ {
-		items, next, err := page(cursor)
-		if err != nil && n == 1 {
-			return nil, err
+		page, err := ask(cursor)
+		if err != nil && n == 1 || ctx.Err() != nil {
+			return cmp.Or(err, ctx.Err())
 		}
-		out = append(out, items...)
+		if size += len(page); err == nil && size > l.u.most {
+			err = fmt.Errorf("it has more than %d bytes", l.u.most)
+		}
+		if err == nil {
+			cursor, err = add(page)
+		}
 		switch {
 		case err != nil:
-		case next == "":
-			return out, nil
-		case cursors[next]:
+		case cursor == "":
+			return nil
+		case cursors[cursor]:
 			err = fmt.Errorf("the cursor of page %d was one of an earlier page", n+1)
-		case n == maxPages || len(out) > maxTools:
-			err = errors.New("it has no end")
+		case n == maxPages:
+			err = fmt.Errorf("it has more than %d pages", maxPages)
 		}
 		if err != nil {
 			l.fault(fmt.Errorf("the list of its %s ends at page %d: %w", what, n, err))
-			return out[:min(len(out), maxTools)], nil
+			return nil
 		}
-		cursors[next], cursor = true, next
+		cursors[cursor] = true
 	}
 }
 
@@ -49,29 +56,25 @@ type kind struct {
 	what string // in messages
 	key  string // the member of an item that is its key
 	has  capability
-	ask  func(context.Context, *mcp.ClientSession, string) error // for the page of a cursor
 }
 
 var kinds = map[mcpwire.Kind]kind{
-	mcpwire.Prompts: {
-		"prompts", "name", hasPrompts, func(ctx context.Context, s *mcp.ClientSession, cursor string) error {
-			_, err := s.ListPrompts(ctx, &mcp.ListPromptsParams{Cursor: cursor, Meta: traceMeta(ctx)})
-			return err
-		},
-	},
-	mcpwire.Resources: {
-		"resources", "uri", hasResources, func(ctx context.Context, s *mcp.ClientSession, cursor string) error {
-			_, err := s.ListResources(ctx, &mcp.ListResourcesParams{Cursor: cursor, Meta: traceMeta(ctx)})
-			return err
-		},
-	},
-	mcpwire.Templates: {
-		"resource templates", "uriTemplate", hasResources,
-		func(ctx context.Context, s *mcp.ClientSession, cursor string) error {
-			_, err := s.ListResourceTemplates(ctx, &mcp.ListResourceTemplatesParams{Cursor: cursor, Meta: traceMeta(ctx)})
-			return err
-		},
-	},
+	mcpwire.Prompts:   {"prompts", "name", hasPrompts},
+	mcpwire.Resources: {"resources", "uri", hasResources},
+	mcpwire.Templates: {"resource templates", "uriTemplate", hasResources},
+}
+
+// ask asks for the page of a cursor.
+func (l *link) ask(ctx context.Context, of mcpwire.Kind, cursor string) (err error) {
+	switch meta := traceMeta(ctx); of {
+	case mcpwire.Prompts:
+		_, err = l.session.ListPrompts(ctx, &mcp.ListPromptsParams{Cursor: cursor, Meta: meta})
+	case mcpwire.Resources:
+		_, err = l.session.ListResources(ctx, &mcp.ListResourcesParams{Cursor: cursor, Meta: meta})
+	case mcpwire.Templates:
+		_, err = l.session.ListResourceTemplates(ctx, &mcp.ListResourceTemplatesParams{Cursor: cursor, Meta: meta})
+	}
+	return err
 }
 
 // listOthers lists what is not known to be as it was of what a server has besides tools. What does not
@@ -102,7 +105,11 @@ func (l *link) listOthers(ctx context.Context, which ...mcpwire.Kind) {
 func (l *link) offerAgain() {
 	select {
 	case <-l.ready:
-		l.listOthers(l.life, mcpwire.Prompts, mcpwire.Templates)
+		which := []mcpwire.Kind{mcpwire.Prompts, mcpwire.Templates}
+		if len(l.toolPages()) > 0 {
+			which = append(which, mcpwire.Resources)
+		}
+		l.listOthers(l.life, which...)
 	case <-l.life.Done():
 	}
 }
@@ -110,7 +117,10 @@ func (l *link) offerAgain() {
 // tellOffers reports what the server has besides tools, and that its definitions are others if that
 // is so.
 func (l *link) tellOffers() {
-	now := string(l.u.pinned(mcpwire.Prompts)) + string(l.u.pinned(mcpwire.Templates))
+	now := ""
+	for _, own := range mcpwire.Owns {
+		now += string(l.pins(ownTools[own].lists))
+	}
 	if before := l.pinned.Swap(&now); before != nil && *before != now && l.to.Changed != nil {
 		l.to.Changed()
 	}
@@ -145,28 +155,27 @@ func (u source) List(ctx context.Context, of mcpwire.Kind) ([]mcpwire.Item, erro
 }
 
 // items asks for what the server lists of a kind. The SDK has checked each page.
-func (l *link) items(ctx context.Context, of mcpwire.Kind) ([]mcpwire.Item, error) {
+func (l *link) items(ctx context.Context, of mcpwire.Kind) (out []mcpwire.Item, err error) {
 	k := kinds[of]
 	ctx, stop := context.WithTimeout(ctx, requestTime)
 	defer stop()
-	size := 0
-	out, err := pages(l, k.what, func(cursor string) ([]mcpwire.Item, string, error) {
+	err = l.pages(ctx, k.what, func(cursor string) (json.RawMessage, error) {
 		call, ctx := observed(ctx)
 		defer call.finish()
-		if err := k.ask(ctx, l.session, cursor); err != nil {
-			return nil, "", l.passed(ctx, err)
+		err := l.ask(ctx, of, cursor)
+		return call.take(), err
+	}, func(page json.RawMessage) (string, error) {
+		items, next, err := itemsOf(page, string(of), k.key)
+		out = append(out, slices.DeleteFunc(items, func(i mcpwire.Item) bool { return l.hides(of, i) })...)
+		if len(out) > maxTools {
+			out, err = out[:maxTools], fmt.Errorf("it has more than %d", maxTools)
 		}
-		raw := call.take()
-		if size += len(raw); size > l.u.most {
-			return nil, "", fmt.Errorf("it has more than %d bytes", l.u.most)
-		}
-		items, next, err := itemsOf(raw, string(of), k.key)
-		return slices.DeleteFunc(items, func(i mcpwire.Item) bool { return l.hides(of, i) }), next, err
+		return next, err
 	})
 	if theirs := theirError(err); theirs != nil && theirs.Code == jsonrpc.CodeMethodNotFound {
 		return nil, nil // as many servers answer that have resources and no templates
 	}
-	return out, err
+	return out, l.passed(ctx, err)
 }
 
 // hides reports whether what a server lists has hidden text, which is a fault.

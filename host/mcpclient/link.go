@@ -55,7 +55,10 @@ type link struct {
 	strays sync.Once
 }
 
-var _ plugin.Connection = (*link)(nil)
+var (
+	_ plugin.Connection = (*link)(nil)
+	_ pluginrun.Pinger  = (*link)(nil)
+)
 
 var (
 	errClosed       = errors.New("the connection was closed")
@@ -173,6 +176,10 @@ func (l *link) Err() error {
 	}
 }
 
+// Ping implements [pluginrun.Pinger]. A server of a revision that has no ping says so, which is an
+// answer too.
+func (l *link) Ping(ctx context.Context) error { return l.session.Ping(ctx, nil) }
+
 // closeTime bounds how long a server may take to end a session.
 const closeTime = 5 * time.Second
 
@@ -245,17 +252,17 @@ func (l *link) client() *mcp.Client {
 		PromptListChangedHandler: func(context.Context, *mcp.PromptListChangedRequest) {
 			l.u.kept[mcpwire.Prompts].forget()
 			l.others.trigger(l.life)
-			l.u.tell(func(n *mcpwire.Notices) func() { return n.PromptsChanged })
+			l.u.tell(func(n *mcpwire.Notices) { n.PromptsChanged() })
 		},
 		ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) {
 			l.u.kept[mcpwire.Resources].forget()
 			l.u.kept[mcpwire.Templates].forget()
 			l.others.trigger(l.life)
-			l.u.tell(func(n *mcpwire.Notices) func() { return n.ResourcesChanged })
+			l.u.tell(func(n *mcpwire.Notices) { n.ResourcesChanged() })
 		},
 		ResourceUpdatedHandler: func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) {
 			if r.Params != nil {
-				l.u.updated(r.Params.URI)
+				l.u.tell(func(n *mcpwire.Notices) { n.ResourceUpdated(r.Params.URI) })
 			}
 		},
 		// A call's rounds of questions are in rounds.go, where what was asked stays as it was

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/internal/mcpwire"
 	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/mcpjson"
 	"github.com/toolhost/toolhost/internal/mcpmeta"
 	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -23,7 +25,7 @@ var _ pluginrun.Own = (*Upstream)(nil)
 // ownTool is one of the host's own tools.
 type ownTool struct {
 	has                     func(*mcp.ServerCapabilities) bool // whether a server has what it is for
-	lists                   mcpwire.Kind                       // what its definition pins
+	lists                   []mcpwire.Kind                     // what its definition pins
 	title, says, properties string
 	required                string // the names of its arguments that have to be there, as JSON
 }
@@ -32,25 +34,25 @@ const uriArgument = `"uri":{"type":"string","minLength":1,"description":"The res
 
 var ownTools = map[mcpwire.Own]ownTool{
 	mcpwire.Read: {
-		hasResources, mcpwire.Templates, "Read a resource",
+		hasResources, []mcpwire.Kind{mcpwire.Templates, mcpwire.Resources}, "Read a resource",
 		"Reads a resource of the MCP server %s. One that the server lists, or has named in an answer to the session, is " +
 			"cautious to read; any other is dangerous.",
 		uriArgument, `"uri"`,
 	},
 	mcpwire.Subscribe: {
-		func(c *mcp.ServerCapabilities) bool { return hasResources(c) && c.Resources.Subscribe }, "",
+		func(c *mcp.ServerCapabilities) bool { return hasResources(c) && c.Resources.Subscribe }, nil,
 		"Subscribe to a resource", "Follows the changes of a resource of the MCP server %s, for a client that listens to them. " +
 			"The levels are those of reading it.",
 		uriArgument, `"uri"`,
 	},
 	mcpwire.Prompt: {
-		hasPrompts, mcpwire.Prompts, "Get a prompt", "Gets a prompt of the MCP server %s.",
+		hasPrompts, []mcpwire.Kind{mcpwire.Prompts}, "Get a prompt", "Gets a prompt of the MCP server %s.",
 		`"name":{"type":"string","minLength":1,"description":"The prompt's name."},` +
 			`"arguments":{"type":"object","additionalProperties":{"type":"string"},"description":"The prompt's arguments."}`,
 		`"name"`,
 	},
 	mcpwire.Complete: {
-		hasCompletions, "", "Complete an argument",
+		hasCompletions, nil, "Complete an argument",
 		"Asks the MCP server %s how an argument of a prompt or of a resource template may go on.",
 		`"ref":{"type":"object","description":"The prompt or template, as completion/complete of MCP has it."},` +
 			`"argument":{"type":"object","description":"The argument's name, and what there is of its value."},` +
@@ -71,35 +73,47 @@ func (l *link) ownDefinitions() []tool.Definition {
 		if !t.has(about.Capabilities) {
 			continue
 		}
-		d := tool.Definition{
+		out = append(out, tool.Definition{
 			Name: own.Of(l.u.config.Name), Title: t.title, Description: fmt.Sprintf(t.says, l.u.config.Name), Safety: own.Safety(),
 			InputSchema: tool.Schema(`{"type":"object","properties":{` + t.properties + `},"required":[` + t.required +
 				`],"additionalProperties":false}`),
-		}
-		if t.lists != "" {
-			d.Meta = l.u.pinned(t.lists)
-		}
-		out = append(out, d)
+			Meta: l.pins(t.lists),
+		})
 	}
 	return out
 }
 
-// pinned returns what the server lists of a kind, as the "_meta" of the tool that reaches it: so it is
-// remembered, recorded and pinned with the server's definitions, and one that changes is noticed as they are.
-func (u *Upstream) pinned(of mcpwire.Kind) json.RawMessage {
-	all := map[string]json.RawMessage{}
-	for _, one := range u.kept[of].last(maxTools) {
-		all[one.Key] = one.Raw
+// pins returns what the server lists of some kinds, as the "_meta" of the tool that reaches it: so it is
+// remembered, recorded and pinned with the server's definitions, and what changes is noticed as they are. Of
+// resources it has the pages in which tools are shown, which say what a page may do. Others are files, rows or
+// messages, which come and go as people work: whoever accepted them would have to accept them each minute, and soon
+// would without reading. What is read is judged by each call instead, and what hides something is in no list.
+func (l *link) pins(which []mcpwire.Kind) json.RawMessage {
+	var out []mcpjson.Member
+	for _, of := range which {
+		all := map[string]json.RawMessage{}
+		for _, one := range l.u.kept[of].last(maxTools) {
+			all[one.Key] = one.Raw
+		}
+		if of == mcpwire.Resources {
+			pages := l.toolPages()
+			maps.DeleteFunc(all, func(uri string, _ json.RawMessage) bool { return !pages[uri] })
+		}
+		if len(all) == 0 {
+			continue
+		}
+		text, err := json.Marshal(all)
+		m := mcpjson.Member{Key: "toolhost/" + string(of), Value: text}
+		if err != nil || len(text) > maxPinned || mcpmeta.Check(mcpjson.EncodeObject([]mcpjson.Member{m})) != nil {
+			sum := sha256.Sum256(text)
+			m.Value = json.RawMessage(`"sha256:` + hex.EncodeToString(sum[:]) + `"`)
+		}
+		out = append(out, m)
 	}
-	if len(all) == 0 {
+	if out == nil {
 		return nil
 	}
-	text, err := json.Marshal(map[string]any{"toolhost/" + string(of): all})
-	if err == nil && len(text) <= maxPinned && mcpmeta.Check(text) == nil {
-		return text
-	}
-	sum := sha256.Sum256(text)
-	return json.RawMessage(`{"toolhost/` + string(of) + `":"sha256:` + hex.EncodeToString(sum[:]) + `"}`)
+	return mcpjson.EncodeObject(out)
 }
 
 // own returns which of the host's own tools a tool is; empty: it is the server's.
@@ -141,7 +155,18 @@ func (u source) Named(session, uri string) bool {
 	u.mu.Lock()
 	l := u.link
 	u.mu.Unlock()
-	return l != nil && slices.ContainsFunc(l.listed.Load().tools, func(d tool.Definition) bool { return pageOf(d) == uri })
+	return l != nil && l.toolPages()[uri]
+}
+
+// toolPages are the resources in which tools are shown.
+func (l *link) toolPages() map[string]bool {
+	out := map[string]bool{}
+	for _, d := range l.listed.Load().tools {
+		if page := pageOf(d); page != "" {
+			out[page] = true
+		}
+	}
+	return out
 }
 
 // pageOf returns the page that a tool of an MCP App is shown in; empty: it has none.

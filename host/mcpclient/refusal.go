@@ -107,7 +107,7 @@ func (l *link) failure(ctx context.Context, call tool.Call, err error) error {
 		out.Hint = "have the caller open " + pagesIn(theirs.Data) + ", and call again"
 	case theirs != nil:
 		out.Code, out.Message = tool.CodeToolFailed, name+" failed: "+l.clean(theirs).Error()
-	case l.u.config.Command != "" && (l.lost() || errors.Is(err, io.EOF) || errors.Is(err, mcp.ErrConnectionClosed)):
+	case l.u.config.Command != "" && (l.life.Err() != nil || errors.Is(err, io.EOF) || errors.Is(err, mcp.ErrConnectionClosed)):
 		out.Code, out.Message = tool.CodeCrashed, name+": the server ended during the call: "+l.clean(err).Error()
 		out.Hint = "call again, if repeating the call does no harm"
 	default:
@@ -146,16 +146,6 @@ func pagesIn(data json.RawMessage) string {
 		return "the page that the server names"
 	}
 	return strings.Join(out, " and ")
-}
-
-// lost reports whether the connection has ended, or is about to.
-func (l *link) lost() bool {
-	select {
-	case <-l.done:
-		return true
-	default:
-		return l.life.Err() != nil
-	}
 }
 
 // stillListed lists the tools again and reports whether one is among them.

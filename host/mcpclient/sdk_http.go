@@ -29,14 +29,6 @@ type roundTripper struct {
 	origin *url.URL
 }
 
-func (u *Upstream) newRoundTripper(l *link) (*roundTripper, error) {
-	origin, err := url.Parse(u.config.URL)
-	if err != nil {
-		return nil, err
-	}
-	return &roundTripper{l: l, base: newBase(), origin: origin}, nil
-}
-
 // RoundTrip implements [http.RoundTripper].
 func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !sameOrigin(req.URL, t.origin) {

@@ -3,6 +3,8 @@ package mcpclient
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -50,6 +52,28 @@ func (u *Upstream) connected(ctx context.Context) (*link, error) {
 		return nil, none
 	}
 	return u.link, nil
+}
+
+// Notify implements [mcpwire.Source].
+func (u source) Notify(n mcpwire.Notices) (stop func()) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.notices[&n] = struct{}{}
+	return func() {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		delete(u.notices, &n)
+	}
+}
+
+// tell calls f with all who have asked for notices.
+func (u *Upstream) tell(f func(*mcpwire.Notices)) {
+	u.mu.Lock()
+	all := slices.Collect(maps.Keys(u.notices))
+	u.mu.Unlock()
+	for _, n := range all {
+		f(n)
+	}
 }
 
 // capability is something that a server may have besides tools.

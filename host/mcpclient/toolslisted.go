@@ -1,7 +1,6 @@
 package mcpclient
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,7 +19,6 @@ type listing struct {
 	tools  []tool.Definition
 	theirs map[string]string // the server's names, by those here
 	digest string            // of what the server sent
-
 }
 
 func (s *listing) definitions() []tool.Definition {
@@ -71,58 +69,33 @@ func (l *link) list(ctx context.Context) (*listing, error) {
 	if about := l.session.InitializeResult(); about == nil || about.Capabilities == nil || about.Capabilities.Tools == nil {
 		return b.done(), nil
 	}
-	cursors := map[string]bool{}
-	cursor, size := "", 0
-	for page := 1; ; page++ {
-		raw, err := l.toolsPage(ctx, cursor)
-		if err != nil && page == 1 || ctx.Err() != nil {
-			return nil, cmp.Or(err, ctx.Err())
-		}
-		size += len(raw)
-		if err == nil && size > l.u.most {
-			err = fmt.Errorf("it has more than %d bytes", l.u.most)
-		}
-		var list struct {
-			Tools      []json.RawMessage `json:"tools"`
-			NextCursor string            `json:"nextCursor"`
-		}
-		if err == nil {
-			err = json.Unmarshal(raw, &list)
-		}
-		if err == nil {
-			err = b.add(list.Tools)
-		}
-		if err == nil && list.NextCursor == "" {
-			return b.done(), nil
-		}
-		cursor = list.NextCursor
-		switch {
-		case err != nil:
-		case cursors[cursor]:
-			err = fmt.Errorf("the cursor of page %d was one of an earlier page", page+1)
-		case page == maxPages:
-			err = fmt.Errorf("it has more than %d pages", maxPages)
-		}
-		if err != nil {
-			l.fault(fmt.Errorf("the list of its tools ends at page %d: %w", page, err))
-			return b.done(), nil
-		}
-		cursors[cursor] = true
+	err := l.pages(ctx, "tools", func(cursor string) (json.RawMessage, error) { return l.toolsPage(ctx, cursor) },
+		func(page json.RawMessage) (string, error) {
+			var list struct {
+				Tools      []json.RawMessage `json:"tools"`
+				NextCursor string            `json:"nextCursor"`
+			}
+			if err := json.Unmarshal(page, &list); err != nil {
+				return "", err
+			}
+			return list.NextCursor, b.add(list.Tools)
+		})
+	if err != nil {
+		return nil, err
 	}
+	return b.done(), nil
 }
 
-// toolsPage returns a page as the server sent it.
+// toolsPage returns a page as the server sent it: what the SDK could not decode is looked at tool by tool.
 func (l *link) toolsPage(ctx context.Context, cursor string) (json.RawMessage, error) {
 	call, ctx := observed(ctx)
 	defer call.finish()
 	_, err := l.session.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor, Meta: traceMeta(ctx)})
-	raw := call.take()
-	if raw == nil && err == nil {
-		err = errors.New("the list did not arrive")
-	}
-	if raw != nil {
-		// What the SDK could not decode is looked at tool by tool.
+	switch raw := call.take(); {
+	case raw != nil:
 		return raw, nil
+	case err == nil:
+		return nil, errors.New("the list did not arrive")
 	}
 	return nil, err
 }

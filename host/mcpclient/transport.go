@@ -33,10 +33,11 @@ func (u *Upstream) transport(
 		l.abort = stdio.Close
 		return &pipe{l: l, Transport: &lines{l, stdio}}, nil
 	}
-	t, err := u.newRoundTripper(l)
+	origin, err := url.Parse(u.config.URL)
 	if err != nil {
 		return nil, err
 	}
+	t := &roundTripper{l: l, base: newBase(), origin: origin}
 	client := &http.Client{Transport: t, CheckRedirect: withinHost}
 	opened := &opened{}
 	l.abort = func() error {

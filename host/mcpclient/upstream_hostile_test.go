@@ -467,8 +467,9 @@ func TestChoice(t *testing.T) {
 	})
 	got := require.Must(json.Marshal(l.Description().Tools))(t)
 	const want = `[{"name":"srv.read_a","title":"Reads","description":"The tool read_a of the MCP server srv, which does not` +
-		` describe it.","input_schema":{"type":"object"},"safety":"safe","idempotent":true},` +
-		`{"name":"srv.read_b","title":"B","description":"one\ntwo"}]`
+		` describe it.","input_schema":{"type":"object"},"safety":"safe","idempotent":true,` +
+		`"meta":{"toolhost/annotations":{"idempotentHint":false,"readOnlyHint":true,"title":"Reads"}}},` +
+		`{"name":"srv.read_b","title":"B","description":"one\ntwo","meta":{"toolhost/annotations":{"idempotentHint":false,"readOnlyHint":true}}}]`
 	if string(got) != want {
 		t.Errorf("%s", got)
 	}

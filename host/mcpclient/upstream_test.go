@@ -281,7 +281,7 @@ func TestPassThrough(t *testing.T) {
 			prompts, updates := make(chan struct{}, 10), make(chan string, 10)
 			from := source{u}
 			defer from.Notify(mcpwire.Notices{
-				PromptsChanged: func() { prompts <- struct{}{} }, ResourceUpdated: func(uri string) { updates <- uri },
+				PromptsChanged: func() { prompts <- struct{}{} }, ResourcesChanged: func() {}, ResourceUpdated: func(uri string) { updates <- uri },
 			})()
 			l, w := mount(t, u, server)
 			ctx := within(t)

@@ -8,8 +8,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"sync"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -18,6 +16,9 @@ import (
 	"github.com/toolhost/toolhost/host/internal/mcpline"
 	"github.com/toolhost/toolhost/host/internal/mcpwire"
 )
+
+// burstTime is of how many seconds the requests may come at once, as when many clients connect.
+const burstTime = 5
 
 // assumed is the revision of a request that names none.
 const assumed = "2025-03-26"
@@ -60,8 +61,9 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request) bool {
 			}
 		}
 	}
-	if by := identityOf(r); cost > 0 && !s.rates.allow(by, cost, s.opts.MaxRate) {
-		why := fmt.Sprintf("the caller sends more than %d requests a second besides calls of tools: send them later", s.opts.MaxRate)
+	by, most := identityOf(r), s.opts.MaxRate
+	if by != "" && cost > 0 && !s.rates.Allow(by, cost, rate.Limit(most), burstTime*most) {
+		why := fmt.Sprintf("the caller sends more than %d requests a second besides calls of tools: send them later", most)
 		s.turnedAway(by, errors.New(why))
 		w.Header().Set("Retry-After", "1")
 		turnAway(w, http.StatusTooManyRequests, errorWithoutID(codeBusy, why))
@@ -82,41 +84,4 @@ func identityOf(r *http.Request) string {
 		return t.UserID
 	}
 	return ""
-}
-
-// rates bound the requests of each caller. The zero value is ready.
-type rates struct {
-	mu sync.Mutex
-	of map[string]*rate.Limiter // by identity
-}
-
-const (
-	burstTime = 5    // seconds whose requests may come at once, as when many clients connect
-	maxRates  = 4096 // callers that are remembered
-)
-
-// allow reports whether a caller may send n requests more. Without an identity, all may.
-func (l *rates) allow(identity string, n, most int) bool {
-	if identity == "" {
-		return true
-	}
-	burst := burstTime * most
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	one := l.of[identity]
-	if one == nil {
-		if l.of == nil {
-			l.of = map[string]*rate.Limiter{}
-		}
-		if len(l.of) >= maxRates { // those that were silent for a while are as good as new
-			for name, other := range l.of {
-				if other.Tokens() >= float64(burst) {
-					delete(l.of, name)
-				}
-			}
-		}
-		one = rate.NewLimiter(rate.Limit(most), burst)
-		l.of[identity] = one
-	}
-	return one.AllowN(time.Now(), min(n, burst))
 }

@@ -74,9 +74,20 @@ func (c *clientSession) requestOf(
 		at.can = sync.OnceValue(at.namedCapabilities)
 	}
 	if level, _ := meta[mcp.MetaKeyLogLevel].(string); level != "" && at.latest && s.opts.Upstreams != nil {
-		s.wantLevel(ctx, mcp.LoggingLevel(level))
+		s.setLevel(ctx, nil, mcp.LoggingLevel(level))
 	}
 	return at
+}
+
+// traceOf returns the trace that the "_meta" of a request names, or else the headers of the HTTP
+// request that it came with.
+func traceOf(meta map[string]any, extra *mcp.RequestExtra) (t tool.Trace) {
+	t.Parent, _ = meta["traceparent"].(string)
+	t.State, _ = meta["tracestate"].(string)
+	if t.Parent == "" && onHTTP(extra) {
+		t.Parent, t.State = extra.Header.Get("Traceparent"), extra.Header.Get("Tracestate")
+	}
+	return t
 }
 
 // token returns what progress is reported under; nil: the client wants no reports.

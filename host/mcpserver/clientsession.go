@@ -201,11 +201,7 @@ func (s *Server) makeRoom(of map[string]int) bool {
 	if victim == nil || !victim.idle(0) {
 		return false
 	}
-	for key, c := range s.stateless {
-		if c == victim {
-			delete(s.stateless, key)
-		}
-	}
+	maps.DeleteFunc(s.stateless, func(_ statelessKey, c *clientSession) bool { return c == victim })
 	for ss, c := range s.sessions {
 		if c == victim {
 			delete(s.sessions, ss)

@@ -37,7 +37,7 @@ func TestLevelsOfTheProtocol(t *testing.T) {
 	for _, c := range []struct{ wanted, level mcp.LoggingLevel }{
 		{"d", ""}, {"nonsense", ""}, {"error", "error"}, {"in", "error"}, {"info", "info"}, {"emergency", "info"},
 	} {
-		if s.wantLevel(t.Context(), c.wanted); u.level != c.level {
+		if s.setLevel(t.Context(), nil, c.wanted); u.level != c.level {
 			t.Errorf("after a request with %q, the level is %q", c.wanted, u.level)
 		}
 		if s.setLevel(t.Context(), &mcp.ServerSession{}, c.wanted); u.level != c.level {

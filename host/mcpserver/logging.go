@@ -98,13 +98,20 @@ func lowest(a, b mcp.LoggingLevel) mcp.LoggingLevel {
 }
 
 // setLevel tells mounted servers from which level on their log lines are wanted: the lowest of
-// all clients; each client is sent what it asked for.
+// all clients; each client is sent what it asked for. A nil session: one request wants it.
 func (s *Server) setLevel(ctx context.Context, ss *mcp.ServerSession, level mcp.LoggingLevel) {
 	if !slices.Contains(levels, level) {
 		return
 	}
 	s.mu.Lock()
-	s.levels[ss] = level
+	known := false
+	if ss == nil {
+		before := s.wanted
+		s.wanted = lowest(before, level)
+		known = s.wanted == before
+	} else {
+		s.levels[ss] = level
+	}
 	if c := s.sessions[ss]; c != nil {
 		c.loggable.Store(true)
 	}
@@ -113,30 +120,11 @@ func (s *Server) setLevel(ctx context.Context, ss *mcp.ServerSession, level mcp.
 		low = lowest(low, l)
 	}
 	s.mu.Unlock()
-	s.tellLevel(ctx, low)
-}
-
-// wantLevel is setLevel for a request that says it itself.
-func (s *Server) wantLevel(ctx context.Context, level mcp.LoggingLevel) {
-	if !slices.Contains(levels, level) {
+	if known {
 		return
 	}
-	s.mu.Lock()
-	low := lowest(s.wanted, level)
-	known := low == s.wanted
-	s.wanted = low
-	for _, l := range s.levels {
-		low = lowest(low, l)
-	}
-	s.mu.Unlock()
-	if !known {
-		s.tellLevel(ctx, low)
-	}
-}
-
-func (s *Server) tellLevel(ctx context.Context, level mcp.LoggingLevel) {
 	for _, r := range s.relays() {
-		if err := r.SetLevel(ctx, level); err != nil {
+		if err := r.SetLevel(ctx, low); err != nil {
 			s.opts.Logger.Warn("a mounted server does not take the level of its log", "server", r.name, "error", err)
 		}
 	}

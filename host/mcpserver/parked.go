@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"maps"
+	"strconv"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -186,7 +187,7 @@ func (r *running) wait(ctx context.Context) (mcp.Result, error) {
 func (p *parking) newID() string {
 	for {
 		p.asked++
-		if id := questionID(p.asked); p.questions[id] == nil {
+		if id := "q" + strconv.Itoa(p.asked); p.questions[id] == nil {
 			return id
 		}
 	}
@@ -277,7 +278,7 @@ func (r *running) park() (mcp.Result, error) {
 	for id, q := range p.questions {
 		asks[id] = q.ask
 	}
-	p.nonce = newNonce()
+	p.nonce = random(nonceSize)
 	expires := time.Now().Add(s.opts.QuestionTimeout)
 	state := s.state(r, p.key, expires)
 	p.expire = time.AfterFunc(time.Until(expires), func() { s.expire(r) })

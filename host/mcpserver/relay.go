@@ -217,11 +217,6 @@ func (c *clientSession) gather(ctx context.Context, of mcpwire.Kind, all []reach
 	return out
 }
 
-// listed lists what the servers have that the client may reach by a tool.
-func (c *clientSession) listed(ctx context.Context, of mcpwire.Kind, own mcpwire.Own) []offered {
-	return c.gather(ctx, of, by(c.reachable(), own, true))
-}
-
 // find returns what has a key.
 func find(all []offered, key string) (offered, bool) {
 	i, ok := slices.BinarySearchFunc(all, key, func(o offered, key string) int { return strings.Compare(o.Key, key) })

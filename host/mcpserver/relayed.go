@@ -19,29 +19,35 @@ import (
 
 var listCache = mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"}
 
-// itemPage answers a request for a page of what mounted servers have of a kind.
-func (c *clientSession) itemPage(k mcpwire.Kind, at string, latest bool, all []offered) (mcp.Result, error) {
-	page, next, err := pageAt(c, string(k), at, all, func(o *offered) string { return o.Key })
-	if err != nil {
-		return nil, err
-	}
-	items := make([]json.RawMessage, len(page))
-	for i, o := range page {
-		items[i] = o.Raw
-	}
-	list, err := json.Marshal(items)
-	if err != nil {
-		return nil, err
-	}
-	out := &passedResult{members: []mcpjson.Member{{Key: string(k), Value: list}}}
-	out.members = append(out.members, cacheMembers(listTTL)...)
-	if next != "" {
-		out.members = append(out.members, mcpjson.Member{Key: "nextCursor", Value: quoted(next)})
-	}
-	if latest {
-		out.members = append(out.members, mcpjson.Member{Key: "resultType", Value: quoted(resultComplete)})
-	}
-	return out, nil
+// serveItems answers a request for a page of what mounted servers have of a kind, as far as the client may reach it by
+// a tool.
+func serveItems[P mcp.Params](
+	ctx context.Context, s *Server, r *mcp.ServerRequest[P], of mcpwire.Kind, own mcpwire.Own, at string,
+) (mcp.Result, error) {
+	s.awaitStarts(ctx, startsTime)
+	return serve(ctx, s, r, func(c *clientSession, ctx context.Context, r *mcp.ServerRequest[P]) (mcp.Result, error) {
+		all := c.gather(ctx, of, by(c.reachable(), own, true))
+		page, next, err := pageAt(c, string(of), at, all, func(o *offered) string { return o.Key })
+		if err != nil {
+			return nil, err
+		}
+		items := make([]json.RawMessage, len(page))
+		for i, o := range page {
+			items[i] = o.Raw
+		}
+		list, err := json.Marshal(items)
+		if err != nil {
+			return nil, err
+		}
+		members := append([]mcpjson.Member{{Key: string(of), Value: list}}, cacheMembers(listTTL)...)
+		if next != "" {
+			members = append(members, mcpjson.Member{Key: "nextCursor", Value: quoted(next)})
+		}
+		if isStateless(r.Params.GetMeta()) {
+			members = append(members, mcpjson.Member{Key: "resultType", Value: quoted(resultComplete)})
+		}
+		return &passedResult{members: members}, nil
+	})
 }
 
 // cacheMembers are how long, in milliseconds, and by whom a result may be kept.
@@ -49,18 +55,6 @@ func cacheMembers(ttl int) []mcpjson.Member {
 	return []mcpjson.Member{
 		{Key: "ttlMs", Value: json.RawMessage(strconv.Itoa(ttl))}, {Key: "cacheScope", Value: quoted(listCache.CacheScope)},
 	}
-}
-
-func (c *clientSession) listPrompts(ctx context.Context, r *mcp.ListPromptsRequest) (mcp.Result, error) {
-	return c.itemPage(mcpwire.Prompts, r.Params.Cursor, isStateless(r.Params.Meta), c.listed(ctx, mcpwire.Prompts, mcpwire.Prompt))
-}
-
-func (c *clientSession) listResources(ctx context.Context, r *mcp.ListResourcesRequest) (mcp.Result, error) {
-	return c.itemPage(mcpwire.Resources, r.Params.Cursor, isStateless(r.Params.Meta), c.listed(ctx, mcpwire.Resources, mcpwire.Read))
-}
-
-func (c *clientSession) listTemplates(ctx context.Context, r *mcp.ListResourceTemplatesRequest) (mcp.Result, error) {
-	return c.itemPage(mcpwire.Templates, r.Params.Cursor, isStateless(r.Params.Meta), c.listed(ctx, mcpwire.Templates, mcpwire.Read))
 }
 
 // getPrompt answers prompts/get.

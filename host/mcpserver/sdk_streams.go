@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -116,10 +118,7 @@ func (c *streamConn) cancel(req *jsonrpc.Request) bool {
 
 func (c *streamConn) closeAll() {
 	c.mu.Lock()
-	all := make([]*stream, 0, len(c.all))
-	for _, s := range c.all {
-		all = append(all, s)
-	}
+	all := slices.Collect(maps.Values(c.all))
 	c.mu.Unlock()
 	for _, s := range all {
 		_ = s.Close()

@@ -1,7 +1,9 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"log/slog"
 	"runtime/debug"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/internal/mcpwire"
+	"github.com/toolhost/toolhost/internal/share"
 )
 
 // Client is an MCP client as it comes in.
@@ -40,7 +43,7 @@ type Server struct {
 	end   context.CancelFunc
 	tasks sync.WaitGroup
 	posts posts
-	rates rates
+	rates share.Paces[string] // of the requests of callers
 
 	relayed relayedServers
 
@@ -80,7 +83,7 @@ func New(h *host.Host, opts Options) (*Server, error) {
 		levels:     map[*mcp.ServerSession]mcp.LoggingLevel{},
 		roots:      map[*mcp.ServerSession][]*mcp.Root{},
 		relayed:    relayedServers{all: map[Upstream]*relay{}},
-		key:        newKey(),
+		key:        random(sha256.Size),
 	}
 	s.ended, s.end = context.WithCancel(context.Background())
 	about := &mcp.ServerOptions{
@@ -196,9 +199,7 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		case *mcp.ServerRequest[*mcp.InitializeParams]:
 			return s.initialize(ctx, next, method, r)
 		case *mcp.ListToolsRequest:
-			if r.Params == nil {
-				r.Params = &mcp.ListToolsParams{}
-			}
+			r.Params = cmp.Or(r.Params, &mcp.ListToolsParams{})
 			s.awaitStarts(ctx, startsTime)
 			return serve(ctx, s, r, (*clientSession).listTools)
 		case *mcp.CallToolRequest:
@@ -220,23 +221,14 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 func (s *Server) relay(ctx context.Context, req mcp.Request) (res mcp.Result, ok bool, err error) {
 	switch r := req.(type) {
 	case *mcp.ListPromptsRequest:
-		if r.Params == nil {
-			r.Params = &mcp.ListPromptsParams{}
-		}
-		s.awaitStarts(ctx, startsTime)
-		res, err = serve(ctx, s, r, (*clientSession).listPrompts)
+		r.Params = cmp.Or(r.Params, &mcp.ListPromptsParams{})
+		res, err = serveItems(ctx, s, r, mcpwire.Prompts, mcpwire.Prompt, r.Params.Cursor)
 	case *mcp.ListResourcesRequest:
-		if r.Params == nil {
-			r.Params = &mcp.ListResourcesParams{}
-		}
-		s.awaitStarts(ctx, startsTime)
-		res, err = serve(ctx, s, r, (*clientSession).listResources)
+		r.Params = cmp.Or(r.Params, &mcp.ListResourcesParams{})
+		res, err = serveItems(ctx, s, r, mcpwire.Resources, mcpwire.Read, r.Params.Cursor)
 	case *mcp.ListResourceTemplatesRequest:
-		if r.Params == nil {
-			r.Params = &mcp.ListResourceTemplatesParams{}
-		}
-		s.awaitStarts(ctx, startsTime)
-		res, err = serve(ctx, s, r, (*clientSession).listTemplates)
+		r.Params = cmp.Or(r.Params, &mcp.ListResourceTemplatesParams{})
+		res, err = serveItems(ctx, s, r, mcpwire.Templates, mcpwire.Read, r.Params.Cursor)
 	case *mcp.GetPromptRequest:
 		res, err = serve(ctx, s, r, (*clientSession).getPrompt)
 	case *mcp.ReadResourceRequest:

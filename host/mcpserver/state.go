@@ -8,7 +8,6 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
-	"strconv"
 	"time"
 )
 
@@ -30,19 +29,11 @@ type requestKey struct {
 	args         []byte
 }
 
-func newKey() []byte {
-	key := make([]byte, sha256.Size)
-	_, _ = rand.Read(key) // never fails
-	return key
+func random(size int) []byte {
+	b := make([]byte, size)
+	_, _ = rand.Read(b) // never fails
+	return b
 }
-
-func newNonce() []byte {
-	nonce := make([]byte, nonceSize)
-	_, _ = rand.Read(nonce)
-	return nonce
-}
-
-func questionID(n int) string { return "q" + strconv.Itoa(n) }
 
 // state returns the state of a parked call, which has a nonce.
 func (s *Server) state(r *running, key requestKey, expires time.Time) string {

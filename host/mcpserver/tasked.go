@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/task"
 	"github.com/toolhost/toolhost/internal/callctx"
+	"github.com/toolhost/toolhost/internal/mcpjson"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -180,34 +181,27 @@ func (r *running) pass(ctx context.Context, ask task.Asker, id string, q *questi
 
 // putToTask puts a question to whoever has the task.
 func putToTask(ctx context.Context, ask task.Asker, question mcp.InputRequest) (mcp.InputResponse, error) {
-	const key = "q"
-	text, err := json.Marshal(mcp.InputRequestMap{key: question})
+	text, err := json.Marshal(mcp.InputRequestMap{"q": question})
 	if err != nil {
 		return nil, err
 	}
-	var all map[string]json.RawMessage
-	if err := json.Unmarshal(text, &all); err != nil {
-		return nil, err
-	}
-	raw, err := ask(ctx, all[key])
+	raw, err := ask(ctx, mcpjson.ObjectOf(text)[0].Value)
 	if err != nil {
 		return nil, err
 	}
 	return responseOf(raw)
 }
 
+// alone is the JSON of a map with one value, as the SDK decodes questions and answers.
+func alone(value json.RawMessage) []byte {
+	return mcpjson.EncodeObject([]mcpjson.Member{{Key: "q", Value: value}})
+}
+
 // responseOf decodes the answer to a question.
 func responseOf(raw json.RawMessage) (mcp.InputResponse, error) {
-	const key = "q"
-	text, err := json.Marshal(map[string]json.RawMessage{key: raw})
-	if err != nil {
-		return nil, err
-	}
 	var all mcp.InputResponseMap
-	if err := json.Unmarshal(text, &all); err != nil {
-		return nil, err
-	}
-	return all[key], nil
+	err := json.Unmarshal(alone(raw), &all)
+	return all["q"], err
 }
 
 // hasTasks reports whether the client has the extension for tasks.

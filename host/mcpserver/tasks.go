@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -68,9 +69,7 @@ func (s *Server) serveTasks() {
 
 // taskMethod answers a method of tasks.
 func (s *Server) taskMethod(ctx context.Context, method string, r *mcp.ServerRequest[*taskParams]) (mcp.Result, error) {
-	if r.Params == nil {
-		r.Params = &taskParams{}
-	}
+	r.Params = cmp.Or(r.Params, &taskParams{})
 	return serve(ctx, s, r, func(c *clientSession, ctx context.Context, r *mcp.ServerRequest[*taskParams]) (mcp.Result, error) {
 		return c.taskMethod(ctx, method, r)
 	})
@@ -133,17 +132,12 @@ func update(ctx context.Context, store task.Store, session *host.Session, p *tas
 
 // isAnswer reports whether an answer is of the kind that a question asks for.
 func isAnswer(question, answer json.RawMessage) bool {
-	const key = "q"
-	text, err := json.Marshal(map[string]json.RawMessage{key: question})
-	if err != nil {
-		return false
-	}
 	var all mcp.InputRequestMap
-	if json.Unmarshal(text, &all) != nil {
+	if json.Unmarshal(alone(question), &all) != nil {
 		return false
 	}
 	res, err := responseOf(answer)
-	return err == nil && fits(all[key], res)
+	return err == nil && fits(all["q"], res)
 }
 
 // taskError is the protocol's error for one of a store.

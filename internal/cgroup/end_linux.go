@@ -61,6 +61,9 @@ func (g *Group) Kill() error {
 // A process does not end, or a directory cannot be removed. What is left is removed by a
 // later host, or if Close is called again.
 func (g *Group) Close() error {
+	if !slices.ContainsFunc(g.parts, func(p part) bool { return g.kernel.rmdir(p.dir) != nil }) {
+		return nil // it was empty, as most are
+	}
 	errs := []error{g.Kill()}
 	for _, p := range g.parts {
 		errs = append(errs, remove(g.kernel, p.dir, time.Now().Add(endTime)))

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -129,11 +128,12 @@ func end(pid int, until time.Time) {
 	awaitEnd(fd, until)
 }
 
-// children are those of each of this process's threads.
+// children are those of each of this process's threads. No thread's directory is listed: the kernel would make some fifty
+// entries for it, and who waits for this process would wait until they are gone.
 func children() (out []int) {
-	lists, _ := filepath.Glob("/proc/self/task/*/children")
-	for _, list := range lists {
-		text, _ := os.ReadFile(list)
+	threads, _ := os.ReadDir("/proc/self/task")
+	for _, thread := range threads {
+		text, _ := os.ReadFile("/proc/self/task/" + thread.Name() + "/children")
 		for word := range strings.FieldsSeq(string(text)) {
 			if pid, err := strconv.Atoi(word); err == nil {
 				out = append(out, pid)

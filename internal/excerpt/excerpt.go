@@ -24,7 +24,7 @@ const (
 func Of(args []byte, limit int) (text, missing string) {
 	o, err := jsontree.ParseObject(args)
 	if err != nil {
-		text = clip(sanitize.Text(string(args)), limit)
+		text = Clip(sanitize.Text(string(args)), limit)
 		return text, fmt.Sprintf("%d bytes of arguments are not shown", max(1, len(args)-len(text)))
 	}
 	members := o.All()
@@ -39,7 +39,7 @@ func Of(args []byte, limit int) (text, missing string) {
 	var lines, names []string
 	omitted := 0
 	for i, m := range members {
-		shown := clip(values[i], share)
+		shown := Clip(values[i], share)
 		if n := len(values[i]) - len(shown); n > 0 {
 			omitted += n
 			names = append(names, sanitize.Line(m.Name, maxName))
@@ -73,8 +73,8 @@ func shareOf(lengths []int, limit int) int {
 	return limit
 }
 
-// clip returns at most limit bytes of a text.
-func clip(s string, limit int) string {
+// Clip returns at most limit bytes of a text.
+func Clip(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}

@@ -60,21 +60,18 @@ type Plugin struct {
 }
 
 // Current returns the version that is served; false: there is none.
-func (p Plugin) Current() (Version, bool) {
-	i := slices.IndexFunc(p.Versions, func(v Version) bool { return v.Current })
-	if i < 0 {
-		return Version{}, false
-	}
-	return p.Versions[i], true
-}
+func (p Plugin) Current() (Version, bool) { return p.find(func(v Version) bool { return v.Current }) }
 
 // Find returns a version; false: it is not there.
 func (p Plugin) Find(version string) (Version, bool) {
-	i := slices.IndexFunc(p.Versions, func(v Version) bool { return v.Version == version })
-	if i < 0 {
-		return Version{}, false
+	return p.find(func(v Version) bool { return v.Version == version })
+}
+
+func (p Plugin) find(is func(Version) bool) (v Version, ok bool) {
+	if i := slices.IndexFunc(p.Versions, is); i >= 0 {
+		return p.Versions[i], true
 	}
-	return p.Versions[i], true
+	return v, false
 }
 
 // Plugins returns what is installed, sorted by name.

@@ -12,19 +12,16 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/internal/safefile"
 )
 
 // Folder is the name of the directory of the files, in the user's directory for state.
 const Folder = "logs"
 
-// plain are the names that a file may have; those of plugins and servers may be anything.
-var plain = lazy.Regexp(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
-
-// fileName returns a name for the files of a plugin: its own, or one that no other plugin has.
+// fileName returns a name for the files of a plugin, whose name may be anything: its own, or one that no other plugin has.
 func fileName(plugin string) string {
-	if plain().MatchString(plugin) {
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+	if plugin != "" && len(plugin) <= 100 && !strings.ContainsAny(plugin[:1], "._-") && strings.Trim(plugin, letters+"._-") == "" {
 		return plugin
 	}
 	sum := sha256.Sum256([]byte(plugin))

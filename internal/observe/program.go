@@ -19,12 +19,7 @@ func Program(name, dir string, env []string) (string, error) {
 		}
 		return name, nil
 	}
-	path := ""
-	for _, kv := range env {
-		if value, ok := strings.CutPrefix(kv, "PATH="); ok {
-			path = value
-		}
-	}
+	path := variable(env, "PATH")
 	for _, in := range filepath.SplitList(path) {
 		if !filepath.IsAbs(in) { // the workspace, which others may fill
 			continue

@@ -1,6 +1,7 @@
 package pluginrun
 
 import (
+	"cmp"
 	"os"
 	"slices"
 	"strings"
@@ -59,6 +60,9 @@ type Config struct {
 	// Kept returns a copy of a binary that runs in place of the file, and its SHA-256 in
 	// hexadecimal digits, before each start; empty, or nil: the file runs.
 	Kept func() (path, sha256 string)
+	// Content judges the SHA-256 of the file, in hexadecimal digits, before it runs: then a copy runs, which
+	// nothing can change. Default: nil, and the file runs with whatever it has.
+	Content func(sha256 string) error
 	// Started is called after each start that succeeded, in a goroutine that Close waits for. Nil:
 	// nothing is.
 	Started func()
@@ -120,15 +124,8 @@ func (c Config) withDefaults() Config {
 	if c.DrainTimeout <= 0 {
 		c.DrainTimeout = 5 * time.Second
 	}
-	if c.Carrier == "" {
-		c.Carrier = plugin.Socket
-	}
-	if c.Namespace == "" {
-		c.Namespace = plugin.NamespaceAuto
-	}
-	if c.Sandbox.Level == "" {
-		c.Sandbox.Level = plugin.BestEffort
-	}
+	c.Carrier, c.Namespace = cmp.Or(c.Carrier, plugin.Socket), cmp.Or(c.Namespace, plugin.NamespaceAuto)
+	c.Sandbox.Level = cmp.Or(c.Sandbox.Level, plugin.BestEffort)
 	if c.Logger == nil {
 		c.Logger = hclog.NewNullLogger()
 	}

@@ -248,6 +248,12 @@ var groups = confine.Found(func() (*cgroup.Tree, error) {
 	return tree, nil
 })
 
+// Prepare finds out what can confine plugins on this system, which the first start would else wait for.
+func Prepare() {
+	_, _ = sandbox.Detect()
+	_, _ = groups()
+}
+
 // grouped returns which of the limits a control group would enforce.
 func grouped(l cgroup.Limits) ([]cgroup.Limit, error) {
 	wanted, bad := l.List()

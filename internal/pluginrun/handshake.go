@@ -7,7 +7,6 @@ import (
 
 	goplugin "github.com/hashicorp/go-plugin"
 
-	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/internal/wire"
 )
@@ -15,23 +14,25 @@ import (
 // maxHandshake bounds the handshake, in bytes. An honest one has about 100, or 1,000 with a certificate.
 const maxHandshake = 4 << 10
 
-var (
-	// versions is how a handshake begins, of whatever version.
-	versions = lazy.Regexp(`^\s*[0-9]+\|[^|]*\|[a-z]+\|[^|]*`)
-	// own is how one begins that this host takes, in a line that begins with something else.
-	own = lazy.Regexp(fmt.Sprintf(`%d\|%d\|(unix|tcp)\|`, goplugin.CoreProtocolVersion, wire.ProtocolVersion))
-)
-
 // cutHandshake finds the handshake in a line, which may follow text that was printed without a
 // newline. It returns false and the line if there is none.
 func cutHandshake(line string) (before, handshake string, ok bool) {
-	if versions().MatchString(line) {
+	const digits, letters = "0123456789", "abcdefghijklmnopqrstuvwxyz"
+	f := strings.SplitN(strings.TrimLeft(line, "\t\n\f\r "), "|", 4) // of whatever version
+	if len(f) == 4 && f[0] != "" && f[2] != "" && strings.Trim(f[0], digits) == "" && strings.Trim(f[2], letters) == "" {
 		return "", line, true
 	}
-	if at := own().FindStringIndex(line); at != nil {
-		return line[:at[0]], line[at[0]:], true
+	own := fmt.Sprintf("%d|%d|", goplugin.CoreProtocolVersion, wire.ProtocolVersion)
+	for at := 0; ; at++ { // one that this host takes, in a line that begins with something else
+		next := strings.Index(line[at:], own)
+		if next < 0 {
+			return line, "", false
+		}
+		at += next
+		if rest := line[at+len(own):]; strings.HasPrefix(rest, "unix|") || strings.HasPrefix(rest, "tcp|") {
+			return line[:at], line[at:], true
+		}
 	}
-	return line, "", false
 }
 
 // checkHandshake reads a plugin's handshake, CORE|APP|network|address|protocol|..., as go-plugin's

@@ -7,7 +7,6 @@ import (
 	"os"
 
 	"github.com/toolhost/toolhost/host/plugin"
-	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/internal/sealed"
 	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -54,21 +53,24 @@ type pinnedCopy struct {
 
 // binary returns the copy that is to run.
 func (c Config) binary(ctx context.Context, of plugin.Candidate) (*pinnedCopy, error) {
-	path, sum := "", ""
 	if c.Kept != nil {
-		path, sum = c.Kept()
-	}
-	if path != "" {
-		return c.copyPinned(ctx, of.Name, path, sum)
+		if path, sum := c.Kept(); path != "" {
+			return c.copyPinned(ctx, of.Name, path, func(sha256 string) error {
+				if sha256 == sum {
+					return nil
+				}
+				return notStarted(of.Name, fmt.Errorf("%s is not the binary that was kept there", path), "remove the file")
+			})
+		}
 	}
 	if err := checkComplete(ctx, of); err != nil {
 		return nil, err
 	}
-	return c.copyPinned(ctx, of.Name, of.Binary(), c.SHA256)
+	return c.copyPinned(ctx, of.Name, of.Binary(), c.Content)
 }
 
-// copyPinned copies a binary, if there are pins, or if it has to have a digest; empty: any.
-func (c Config) copyPinned(ctx context.Context, plugin, path, sum string) (*pinnedCopy, error) {
+// copyPinned copies a binary, if there are pins, or if its content is judged; nil: any may run.
+func (c Config) copyPinned(ctx context.Context, plugin, path string, content func(sha256 string) error) (*pinnedCopy, error) {
 	if info, err := os.Lstat(path); err == nil {
 		if err := sealed.CheckSize(info, sealed.MaxSize); err != nil {
 			return nil, notStarted(plugin, err, "is "+path+" the right file?")
@@ -78,25 +80,20 @@ func (c Config) copyPinned(ctx context.Context, plugin, path, sum string) (*pinn
 	if err != nil {
 		return nil, err
 	}
-	if pins == nil && sum == "" {
+	if pins == nil && content == nil {
 		return nil, nil
 	}
 	f, err := sealed.Copy(ctx, path, sealed.Options{Dir: c.TempDir})
 	if err != nil {
 		return nil, notStarted(plugin, fmt.Errorf("the binary could not be read: %w", err), "is it still being copied?")
 	}
-	if sum != "" && f.SHA256 != sum {
-		_ = f.Close()
-		text, hint := "%s is not the binary that was kept there", "remove the file"
-		if c.SHA256 != "" {
-			text, hint = "%s has changed since it was allowed to run", "if you changed it: "+remedy.Enable.For(plugin)
-		}
-		return nil, notPinned(notStarted(plugin, fmt.Errorf(text, path), hint))
+	if content != nil {
+		err = content(f.SHA256)
 	}
-	if pins == nil {
-		return &pinnedCopy{nil, f}, nil
+	if err == nil && pins != nil {
+		err = pins.Binary(plugin, f.SHA256)
 	}
-	if err := pins.Binary(plugin, f.SHA256); err != nil {
+	if err != nil {
 		_ = f.Close()
 		return nil, notPinned(err)
 	}

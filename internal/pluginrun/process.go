@@ -252,13 +252,8 @@ func (p *process) leave() {
 // that nothing has seen the end before, and gone when its descendants have ended too.
 func (p *process) onEnd(exited, gone func()) {
 	p.mu.Lock()
-	hasExited, isGone := p.exit != nil, false
+	hasExited, isGone := p.exit != nil, isClosed(p.gone)
 	p.onExit, p.onGone = exited, gone
-	select {
-	case <-p.gone:
-		isGone = true
-	default:
-	}
 	p.mu.Unlock()
 	if hasExited {
 		exited()
@@ -345,14 +340,7 @@ func (p *process) terminate() {
 }
 
 // hasEnded reports whether the process has ended.
-func (p *process) hasEnded() bool {
-	select {
-	case <-p.exited:
-		return true
-	default:
-		return false
-	}
-}
+func (p *process) hasEnded() bool { return isClosed(p.exited) }
 
 // endedItself reports whether the process has ended, and not by kill.
 func (p *process) endedItself() bool {

@@ -89,12 +89,18 @@ func (c Config) effectiveNeeds() *tool.Needs {
 	if c.asking() {
 		return &tool.Needs{}
 	}
-	if c.Accepted != nil {
-		if ceiling, known := c.Accepted(); known {
-			return need.Within(c.needs, ceiling)
-		}
+	if ceiling, known := c.accepted(); known {
+		return need.Within(c.needs, ceiling)
 	}
 	return c.needs
+}
+
+// accepted is what the operator has accepted of the plugin's needs; false: that is not known.
+func (c Config) accepted() (ceiling *tool.Needs, known bool) {
+	if c.Accepted == nil {
+		return nil, false
+	}
+	return c.Accepted()
 }
 
 // asking reports whether the process is started to learn what it needs, for which it is to need
@@ -104,12 +110,8 @@ func (c Config) asking() bool {
 	if !c.unasked || c.Sandbox.Level != plugin.Strict {
 		return false
 	}
-	if c.Accepted != nil {
-		if _, known := c.Accepted(); known {
-			return false
-		}
-	}
-	return true
+	_, known := c.accepted()
+	return !known
 }
 
 // otherNeeds is the error of a start that found out that the plugin declares other needs than
@@ -129,8 +131,8 @@ func (c Config) checkNeeds(about wire.Description) error {
 	known := c
 	known.needs, known.unasked = about.Needs, false
 	effective := known.effectiveNeeds()
-	switch same := reflect.DeepEqual(effective, c.effectiveNeeds()); {
-	case c.Sandbox.Level == plugin.NoSandbox, c.Trace != nil, same && (effective == nil || slices.Equal(about.Files, c.modules)):
+	same := reflect.DeepEqual(effective, c.effectiveNeeds()) && (effective == nil || slices.Equal(about.Files, c.modules))
+	if c.Sandbox.Level == plugin.NoSandbox || c.Trace != nil || same {
 		return nil
 	}
 	return &otherNeeds{about.Needs, about.Files}
@@ -141,7 +143,11 @@ func (c Config) checkWrites() error {
 	if c.MayWrite == nil || c.Sandbox.Level == plugin.NoSandbox {
 		return nil
 	}
-	for _, dir := range c.paths(c.given().Write, c.environment()).List {
+	write := c.paths(c.given().Write, c.environment())
+	if said := c.effectiveNeeds() != nil || c.Sandbox.Write != nil; said && write.Any {
+		write.List = append(write.List, string(filepath.Separator))
+	}
+	for _, dir := range write.List {
 		if err := c.MayWrite(dir); err != nil {
 			return err
 		}

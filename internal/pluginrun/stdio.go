@@ -96,10 +96,8 @@ func (s *stdio) Write(b []byte) (int, error) {
 func (s *stdio) enqueue(b []byte) (done bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	select {
-	case <-s.closed:
+	if isClosed(s.closed) {
 		return false, io.ErrClosedPipe
-	default:
 	}
 	if s.writeErr != nil {
 		return false, s.writeErr

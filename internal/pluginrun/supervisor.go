@@ -266,13 +266,14 @@ func (s *supervisor) recordEnd(run *instance) {
 	s.dropSpare()
 }
 
-// background runs f in a goroutine that close waits for, unless the plugin is closed.
-func (s *supervisor) background(f func()) {
+// background runs f in a goroutine that close waits for; false: the plugin is closed.
+func (s *supervisor) background(f func()) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.closed {
 		s.workers.Go(f)
 	}
+	return !s.closed
 }
 
 // survivorPause is how long the host waits before it looks again for what a run has left; the
@@ -291,13 +292,7 @@ func (s *supervisor) outlast(p *process) {
 			p.cmd.group.End()
 		}
 	}
-	s.mu.Lock()
-	closed := s.closed
-	if !closed {
-		s.workers.Go(look)
-	}
-	s.mu.Unlock()
-	if closed {
+	if !s.background(look) {
 		p.box.shut()
 	}
 }

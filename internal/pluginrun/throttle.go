@@ -45,14 +45,7 @@ func newOutputLimit(log hclog.Logger) *outputLimit {
 func (l *outputLimit) end() { close(l.ended) }
 
 // hasEnded reports whether the process has ended.
-func (l *outputLimit) hasEnded() bool {
-	select {
-	case <-l.ended:
-		return true
-	default:
-		return false
-	}
-}
+func (l *outputLimit) hasEnded() bool { return isClosed(l.ended) }
 
 // admit reports whether one more line is to be parsed and logged.
 func (l *outputLimit) admit() bool {

@@ -3,6 +3,7 @@
 package protect
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -20,18 +21,18 @@ import (
 //
 // # Errors
 //
-// Those of [Resolve].
-func Expand(paths ...string) ([]string, error) {
-	var out []string
+// Those of [Resolve]: such a path stands for itself, as the first of its links can be replaced.
+func Expand(paths ...string) (out []string, err error) {
+	known := directories{}
 	for _, path := range paths {
-		at, links, err := Resolve(path)
-		if err != nil {
-			return nil, err
+		at, links, bad := known.resolve(path)
+		if bad != nil {
+			at, err = path, errors.Join(err, bad)
 		}
 		out = append(append(out, at), links...)
 	}
 	slices.Sort(out)
-	return slices.Compact(out), nil
+	return slices.Compact(out), err
 }
 
 // Covers reports whether a write to a path would change what is protected: the path

@@ -17,7 +17,12 @@ const maxLinks = 255
 // # Errors
 //
 // A plain error where links lead in a circle, or the working directory is gone.
-func Resolve(path string) (at string, links []string, err error) {
+func Resolve(path string) (at string, links []string, err error) { return directories{}.resolve(path) }
+
+// directories are paths that are known not to be links: the paths of a list have most of their directories in common.
+type directories map[string]bool
+
+func (known directories) resolve(path string) (at string, links []string, err error) {
 	rest, err := filepath.Abs(path)
 	if err != nil {
 		return "", nil, err
@@ -34,9 +39,13 @@ func Resolve(path string) (at string, links []string, err error) {
 			continue
 		}
 		next := filepath.Join(at, name)
+		if known[next] {
+			at = next
+			continue
+		}
 		target, err := os.Readlink(next)
 		if err != nil { // not a link, or nothing is there
-			at = next
+			at, known[next] = next, true
 			continue
 		}
 		if len(links) == maxLinks {

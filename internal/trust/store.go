@@ -36,6 +36,8 @@ type Entry struct {
 	// Inside says that the file lay in a workspace when it counted: it counts with this content
 	// alone from then on, whatever the workspace is by its next content.
 	Inside bool `json:"inside,omitempty"`
+	// Seen is what the file looked like with this content, see [Store.Trusted]; empty: that is not known.
+	Seen string `json:"seen,omitempty"`
 }
 
 // Store is the list of trusted files. It is safe for concurrent use, also by several
@@ -121,6 +123,36 @@ func (s Store) Trusts(path, sha256 string) (bool, error) {
 	return s.Counts(path, sha256, Circumstances{})
 }
 
+// Trusted returns the digest of a file that is trusted as it is; empty: it is not. A file is not read again as long as its
+// size and time are those that it had with that content, so whoever runs it compares what runs with the digest.
+//
+// # Errors
+//
+// Those of the system, of [state.File.Read] and of [Place].
+func (s Store) Trusted(path string) (sha256 string, err error) {
+	place, err := Place(path)
+	all, unread := s.read()
+	info, gone := os.Stat(path)
+	if err = cmp.Or(err, unread, gone); err != nil {
+		return "", err
+	}
+	looks := fmt.Sprint(info.Size(), " ", info.ModTime().UnixNano())
+	is := func(e Entry) bool { return e.File == place && (e.Seen == looks || e.SHA256 == sha256) }
+	if i := slices.IndexFunc(all, is); i >= 0 {
+		return all[i].SHA256, nil
+	}
+	if sha256, err = Digest(path); err != nil || !slices.ContainsFunc(all, is) {
+		return "", err
+	}
+	_ = s.update(func(all *[]Entry) error { // else it is read again the next time
+		if i := slices.IndexFunc(*all, is); i >= 0 {
+			(*all)[i].Seen = looks
+		}
+		return nil
+	})
+	return sha256, nil
+}
+
 // Circumstances are what decides about a file besides its content. The zero value is a file that
 // was merely found, outside of the workspace.
 type Circumstances struct {
@@ -171,7 +203,7 @@ func decide(all *[]Entry, place, sha256 string, c Circumstances) (counts, change
 	case !c.Named || !c.First || i >= 0:
 		return false, false
 	}
-	*all = append(*all, Entry{place, sha256, now(), true})
+	*all = append(*all, Entry{File: place, SHA256: sha256, Since: now(), Inside: true})
 	return true, true
 }
 
@@ -188,7 +220,7 @@ func (s Store) Trust(path, sha256 string) error {
 		return err
 	}
 	return s.update(func(all *[]Entry) error {
-		e := Entry{place, sha256, now(), false}
+		e := Entry{File: place, SHA256: sha256, Since: now()}
 		if i := slices.IndexFunc(*all, func(e Entry) bool { return e.File == place }); i >= 0 {
 			if (*all)[i].SHA256 == sha256 {
 				return nil
@@ -244,5 +276,8 @@ func (s Store) Revoke(path string) (was bool, err error) {
 func (s Store) List() ([]Entry, error) {
 	all, err := s.read()
 	slices.SortFunc(all, func(a, b Entry) int { return cmp.Compare(a.File, b.File) })
+	for i := range all {
+		all[i].Seen = "" // the store's own
+	}
 	return all, err
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/internal/trust"
@@ -51,6 +52,42 @@ func TestStore(t *testing.T) {
 	require.NoError(t, os.WriteFile(s.Path(), []byte("{"), 0o600))
 	if got, err := s.Trusts(file, "two"); got || err == nil {
 		t.Error("a damaged store trusts", got, err)
+	}
+}
+
+// A file that is trusted is not read again while it looks the same, and is as soon as it does not.
+func TestTrustedIsReadOnce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s, file := trust.In(filepath.Join(dir, "state")), filepath.Join(dir, "plugin")
+	write := func(text string, at time.Time) {
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		require.NoError(t, os.Chtimes(file, at, at))
+	}
+	is := func(want string) {
+		t.Helper()
+		if got, err := s.Trusted(file); got != want || err != nil {
+			t.Errorf("trusted as %q, %v; want %q", got, err, want)
+		}
+	}
+	sum, then := trust.Sum([]byte("one")), time.Unix(1e9, 0)
+	write("one", then)
+	is("")
+	require.NoError(t, s.Trust(file, sum))
+	is(sum)
+	write("two", then)
+	is(sum) // whoever runs it compares
+	write("two", then.Add(1))
+	is("")
+	write("one", then.Add(2))
+	is(sum)
+	write("three", then.Add(2))
+	is("")
+	require.NoError(t, s.Trust(file, trust.Sum([]byte("two"))))
+	is("")
+	require.NoError(t, os.Remove(file))
+	if got, err := s.Trusted(file); got != "" || err == nil {
+		t.Error("a file that is gone is trusted:", got, err)
 	}
 }
 

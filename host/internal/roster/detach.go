@@ -9,9 +9,7 @@ import (
 
 // Detach removes what has a name, as host.Host.Detach says.
 func (r *Roster) Detach(ctx context.Context, owner string) error {
-	r.mu.Lock()
-	m := r.members[owner]
-	r.mu.Unlock()
+	m := r.find(owner)
 	if m == nil {
 		return nothingAttached(owner)
 	}
@@ -31,10 +29,7 @@ func (r *Roster) Detach(ctx context.Context, owner string) error {
 // Unregister is Detach of what has a name, if anything has, without waiting for its end; else
 // it removes the tools that have it as their owner.
 func (r *Roster) Unregister(owner string) {
-	r.mu.Lock()
-	m := r.members[owner]
-	r.mu.Unlock()
-	if m != nil {
+	if m := r.find(owner); m != nil {
 		ctx, cancel := r.retirement()
 		if closed, err := m.detach(ctx); err == nil {
 			go func() {

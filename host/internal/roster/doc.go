@@ -24,9 +24,9 @@
 //	Roster.publishing  while tools are put into the Registry, and what became of their names
 //	                 is noted.
 //	the Registry's   see package host: writers of the registry, one at a time.
-//	socketDirs.mu, that of known.Book
-//	                 each guards one file or directory.
-//	Roster.mu        states, sources and directories; never held while waiting.
+//	socketDirs.mu, directories.mu, that of known.Book
+//	                 each guards one file, directory or list.
+//	Roster.mu        states and sources; never held while waiting.
 //	plugin.Plugin's  see package plugin.
 //
 // Calls to tools take none of these, except that a call whose definition has changed

@@ -12,7 +12,7 @@ import (
 func TestForgetFaults(t *testing.T) {
 	t.Parallel()
 	gone, bad, late := tool.Errorf(tool.CodeNotFound, "/a is gone"), tool.Errorf(tool.CodeNotFound, "/b is bad"), unnoticed(errors.New("no room"))
-	r := &Roster{dirs: []string{"/a", "/b"}}
+	r := &Roster{directories: directories{dirs: []string{"/a", "/b"}}}
 	for _, c := range []struct {
 		dirs []string
 		want []string

@@ -1,6 +1,7 @@
 package roster
 
 import (
+	"context"
 	"path/filepath"
 	"slices"
 
@@ -83,25 +84,50 @@ func (r *Roster) releaseOthers(steps []step) {
 	}
 }
 
-// mayStart is asked before each start of the plugin: inside the workspace, a file runs
-// only as it was when the operator let it run. What bounds a spare counts when it is called.
+// mayStart is asked before each start of the plugin. What bounds a spare counts when it is called.
 func (s *source) mayStart(spare bool) error {
 	if !spare {
 		s.bind()
 	}
-	if copied, _ := s.keptCopy(); copied != "" {
-		return nil // of what the operator let run
-	}
-	return s.asAccepted()
+	return nil
 }
 
-// asAccepted reports whether a file in the workspace is as it was when the operator let it
-// run; nil: it is.
-func (s *source) asAccepted() error {
-	if !s.member.roster.inWorkspace(s.path) || manifest.StampOf(s.file) == s.stamp() {
+// isJudged reports whether not any content of the file may run.
+func (s *source) isJudged() bool {
+	return s.settings.SHA256 != "" || s.member.roster.inWorkspace(s.path)
+}
+
+// judge is asked before the file starts: in the workspace, it runs only with the content that it had when
+// the operator let it run. Size and times tell nothing there: who can write the file can set them back, and
+// what is mapped is written without a trace.
+func (s *source) judge(sha256 string) error {
+	want := s.settings.SHA256
+	if want == "" {
+		var sum manifest.Digest
+		if err := sum.UnmarshalText([]byte(sha256)); err == nil {
+			s.setSum(sum) // unless it is known
+		}
+		want = s.digest()
+	}
+	if sha256 == want {
 		return nil
 	}
+	if serving := s.member.now().source; serving != nil {
+		serving.setStamp(manifest.Stamp{}) // so that the change is held
+	}
 	return changedInWorkspace(s.member.owner, s.path)
+}
+
+// asAccepted judges the file as it is now.
+func (s *source) asAccepted(ctx context.Context) error {
+	if !s.isJudged() {
+		return nil
+	}
+	sum, err := manifest.DigestOf(ctx, s.file)
+	if err != nil {
+		return changedInWorkspace(s.member.owner, s.path)
+	}
+	return s.judge(sum.String())
 }
 
 func changedInWorkspace(owner, path string) error {

@@ -65,10 +65,7 @@ func (s *source) keep() {
 	r.inBackground(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), keepTime)
 		defer cancel()
-		before, known := s.stamp(), ""
-		if sum := s.sum.Load(); sum != nil {
-			known = sum.String()
-		}
+		before, known := s.stamp(), s.digest()
 		about, _ := s.plugin.Description()
 		sum, err := "", error(nil)
 		if manifest.StampOf(s.file) == before {
@@ -78,7 +75,7 @@ func (s *source) keep() {
 			r.log.Info("a binary that serves is not kept", "plugin", s.member.owner, "error", err)
 		}
 		// The file may have been exchanged while it was copied.
-		if sum != "" && (sum == known || manifest.StampOf(s.file) == before) {
+		if sum != "" && (sum == known || known == "" && manifest.StampOf(s.file) == before) {
 			s.saved.Store(&sum)
 		}
 	})
@@ -138,6 +135,15 @@ func (m *member) keptSource(c plugin.Candidate, settings plugin.Settings, b know
 
 // isRolledBack reports whether the operator went back to the source's binary.
 func (s *source) isRolledBack() bool { return s.kept != nil && s.stamp() != manifest.Stamp{} }
+
+// again makes a source of the same file, which is to have that digest if its content is judged.
+func (s *source) again(sum *manifest.Digest) *source {
+	next := s.member.newSource(s.candidate(), s.settings)
+	if next.isJudged() {
+		next.sum.Store(sum)
+	}
+	return next
+}
 
 // candidate returns what the source was made of.
 func (s *source) candidate() plugin.Candidate {
@@ -219,15 +225,13 @@ func (r *Roster) Rollback(ctx context.Context, name string) error {
 
 // serves returns the digest of the binary that serves; empty: it is not known.
 func (s *source) serves() string {
-	switch sum, saved := s.sum.Load(), s.saved.Load(); {
+	switch saved := s.saved.Load(); {
 	case s.kept != nil:
 		return s.kept.SHA256
 	case saved != nil:
 		return *saved
-	case sum != nil:
-		return sum.String()
 	}
-	return ""
+	return s.digest()
 }
 
 // before returns the binary that served before the one that serves now; nil: none is kept.

@@ -17,13 +17,7 @@ import (
 // what other processes have noted.
 func (r *Roster) KeepLevels(byOwner map[string][]Entry) {
 	for owner, entries := range byOwner {
-		r.mu.Lock()
-		m := r.members[owner]
-		r.mu.Unlock()
-		if m == nil {
-			continue
-		}
-		if s := m.now().source; s != nil {
+		if s := r.current(owner); s != nil {
 			r.keepLevels(s, entries)
 		}
 	}
@@ -63,29 +57,24 @@ func (r *Roster) keepLevels(s *source, entries []Entry) {
 
 // AcceptLevels notes that the operator gives the levels of tools to their definitions as they are.
 func (r *Roster) AcceptLevels(name string, changed []plugin.ChangedTool) error {
-	r.mu.Lock()
-	m := r.members[name]
-	r.mu.Unlock()
-	if m == nil || m.now().source == nil || m.now().source.isAttached() {
+	s := r.current(name)
+	if s == nil || s.isAttached() {
 		return noPlugin(name)
 	}
-	key := m.now().source.key
 	err := r.book.Decide(func(all known.Records) {
 		for _, t := range changed {
-			all.Give(key, known.LevelKey(t.Tool, t.Level), t.Definition)
+			all.Give(s.key, known.LevelKey(t.Tool, t.Level), t.Definition)
 		}
 	})
 	if err == nil && len(changed) > 0 {
-		m.tell(journal.Accepted, "the operator accepted the levels of its changed tools", "tools", len(changed))
+		s.member.tell(journal.Accepted, "the operator accepted the levels of its changed tools", "tools", len(changed))
 	}
 	return err
 }
 
 // Answered keeps who answered whether a call of a plugin's tool may run.
 func (r *Roster) Answered(owner, tool, call, by string, allowed bool) {
-	r.mu.Lock()
-	m := r.members[owner]
-	r.mu.Unlock()
+	m := r.find(owner)
 	if m == nil {
 		return
 	}

@@ -38,6 +38,8 @@ type member struct {
 	usage   pluginrun.Usage  // likewise
 
 	upgrades atomic.Int64
+	// accepting bounds starts while one shows whether the plugin starts so; nil: what is known of it does.
+	accepting atomic.Pointer[ceiling]
 }
 
 // facts are what is known of a member at one moment.
@@ -262,7 +264,7 @@ func (m *member) restart(ctx context.Context) error {
 	} else if s.kept != nil || now.failed != nil {
 		return m.restartFile(ctx, now)
 	}
-	if err := s.asAccepted(); err != nil {
+	if err := s.asAccepted(ctx); err != nil {
 		return err // the operator looks at the file first
 	}
 	if err := s.plugin.Restart(ctx); err != nil {
@@ -280,9 +282,9 @@ func (m *member) restart(ctx context.Context) error {
 // ends a rollback. If the file does not start, everything stays as it is.
 func (m *member) restartFile(ctx context.Context, now facts) error {
 	c := now.source.candidate()
-	accepted := now.source.stamp()
+	accepted, sum := now.source.stamp(), now.source.sum.Load()
 	if now.failed != nil {
-		accepted = now.failed.found
+		accepted, sum = now.failed.found, now.failed.sum
 	}
 	if m.roster.inWorkspace(c.Path) && manifest.StampOf(c.Binary()) != accepted {
 		return changedInWorkspace(m.owner, c.Path)
@@ -290,7 +292,7 @@ func (m *member) restartFile(ctx context.Context, now facts) error {
 	if now.source.isRolledBack() {
 		m.endRollback(c.Path)
 	}
-	return m.upgrade(ctx, now.source, m.newSource(c, now.source.settings))
+	return m.upgrade(ctx, now.source, now.source.again(sum))
 }
 
 // status returns what an operator sees of a member; false: it is not a plugin.

@@ -40,12 +40,7 @@ func nameReserved(e Entry, owner, by string) error {
 // keeps reports whether a plugin that had a name is there and may still serve it: only a
 // plugin that says what it serves gives a name up.
 func (r *Roster) keeps(other known.Plugin, name string) bool {
-	r.mu.Lock()
-	var s *source
-	if m := r.members[other.Name]; m != nil {
-		s = m.source
-	}
-	r.mu.Unlock()
+	s := r.current(other.Name)
 	if s == nil || s.isAttached() || s.key != other {
 		return false
 	}

@@ -58,6 +58,9 @@ func (s *source) ceiling() ceiling {
 	if c := s.pinned(); c.known {
 		return c
 	}
+	if c := s.member.accepting.Load(); c != nil {
+		return *c
+	}
 	one := s.member.roster.book.Of(s.key)
 	return ceiling{one.Needs, one.Ran}
 }
@@ -185,13 +188,22 @@ func (r *Roster) AcceptNeeds(ctx context.Context, name string, n *tool.Needs) er
 	if s == nil || s.path == "" {
 		return noPlugin(name)
 	}
-	if err := r.book.Decide(func(all known.Records) { all.Accept(s.key, n) }); err != nil {
+	m.accepting.Store(&ceiling{n, true})
+	leftOut := m.regrant(ctx)
+	if leftOut != nil && m.now().source == s { // it did not start, and no later start would
+		m.accepting.Store(nil)
+		s.compareNeeds()
+		return leftOut
+	}
+	err = r.book.Decide(func(all known.Records) { all.Accept(s.key, n) })
+	m.accepting.Store(nil)
+	if err != nil {
 		err = tool.Errorf(tool.CodeInternal, "the needs of plugin %s are accepted in this process alone: %w", name, err).
 			Of("", name).Fix("accept them again, once that is mended")
-		return errors.Join(err, m.regrant(ctx))
+		return errors.Join(err, leftOut)
 	}
 	m.tell(journal.Accepted, "the operator accepted its needs")
-	return m.regrant(ctx)
+	return leftOut
 }
 
 // regrantAll gives running plugins what was accepted since they were started.
@@ -243,5 +255,5 @@ func (m *member) regrant(ctx context.Context) error {
 		return err
 	}
 	defer release()
-	return m.upgrade(ctx, s, m.newSource(s.candidate(), s.settings))
+	return m.upgrade(ctx, s, s.again(s.sum.Load()))
 }

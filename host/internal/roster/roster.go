@@ -20,7 +20,6 @@ import (
 	"github.com/toolhost/toolhost/internal/known"
 	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/protect"
-	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // Options say how a [Roster] runs plugins.
@@ -74,14 +73,13 @@ type Roster struct {
 	offering   sync.Mutex     // held while what a server has besides tools is noted
 	publishing sync.Mutex     // held while tools are published and the outcome is noted
 
+	directories
+
 	mu      sync.Mutex // never held while waiting
 	closed  bool
-	members map[string]*member          // by name; a member that is absent stays
-	skipped map[string][]plugin.Skipped // by directory
-	dirs    []string                    // that plugins come from
+	members map[string]*member // by name; a member that is absent stays
 	// draining are the sources that were replaced or withdrawn and whose calls may still end.
 	draining map[*source]bool
-	faults   []*tool.Error // of the directories that are followed
 }
 
 // New makes a roster without members.
@@ -92,7 +90,8 @@ type Roster struct {
 func New(o Options, r Registry) (*Roster, error) {
 	out := &Roster{
 		opts: o, registry: r, log: o.Plugin.Logger, starting: make(chan struct{}, startsAtOnce()),
-		members: map[string]*member{}, skipped: map[string][]plugin.Skipped{}, draining: map[*source]bool{},
+		members: map[string]*member{}, draining: map[*source]bool{},
+		directories: directories{skipped: map[string][]plugin.Skipped{}},
 	}
 	logs := o.StateDir
 	if logs != "" {
@@ -174,6 +173,21 @@ func (r *Roster) member(owner string) *member {
 	return m
 }
 
+// find returns the member of that name; nil: there was never one.
+func (r *Roster) find(name string) *member {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.members[name]
+}
+
+// current returns the source of that name; nil: there is none.
+func (r *Roster) current(name string) *source {
+	if m := r.find(name); m != nil {
+		return m.now().source
+	}
+	return nil
+}
+
 // Plugins returns what each plugin is doing, sorted by name.
 func (r *Roster) Plugins() []plugin.Status {
 	r.mu.Lock()
@@ -194,12 +208,7 @@ func (r *Roster) Plugins() []plugin.Status {
 
 // Sandbox returns what the process of a plugin may do, as host.Host.Sandbox says.
 func (r *Roster) Sandbox(name string) (plugin.SandboxStatus, bool) {
-	r.mu.Lock()
-	var s *source
-	if m := r.members[name]; m != nil {
-		s = m.source
-	}
-	r.mu.Unlock()
+	s := r.current(name)
 	if s == nil || s.plugin == nil {
 		return plugin.SandboxStatus{}, false
 	}
@@ -229,71 +238,28 @@ func (r *Roster) Draining() []plugin.Status {
 	return out
 }
 
-// Faults returns what keeps Follow from following directories as it should, at its last look.
-func (r *Roster) Faults() []*tool.Error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Clone(r.faults)
-}
-
-func (r *Roster) setFaults(faults []*tool.Error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.faults = faults
-}
-
-// forgetFaults forgets the faults of directories that a look at dirs, with these faults, did not
-// find any more: the next look of Follow may be a while away.
-func (r *Roster) forgetFaults(dirs []string, found []error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, dir := range r.dirs {
-		if !HoldsDir(dirs, dir) {
-			return
-		}
-	}
-	r.faults = slices.DeleteFunc(slices.Clone(r.faults), func(e *tool.Error) bool {
-		lasts := func(err error) bool { return tool.AsError(err).Message == e.Message }
-		return !errors.Is(e, errUnnoticed) && !slices.ContainsFunc(found, lasts)
-	})
-}
-
 // Journal returns what was kept of a plugin's output, or, without a name, of what happened to all plugins; nil: none
 // has that name.
 func (r *Roster) Journal(name string) *journal.Journal {
 	if name == "" {
 		return r.journals.Events()
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	m := r.members[name]
-	if m == nil || m.source == nil && m.held.path == "" {
+	m := r.find(name)
+	if m == nil {
+		return nil
+	}
+	if now := m.now(); now.source == nil && now.held.path == "" {
 		return nil
 	}
 	return m.journal
 }
 
-// Skipped returns the entries of the plugin directories that are not plugins, and why,
-// sorted by path.
-func (r *Roster) Skipped() []plugin.Skipped {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var out []plugin.Skipped
-	for _, dir := range slices.Sorted(maps.Keys(r.skipped)) {
-		out = append(out, r.skipped[dir]...)
-	}
-	return out
-}
-
 // Paths returns the directories that plugins come from, the links in them that are plugins,
 // and the directory for sockets.
 func (r *Roster) Paths() []string {
-	socketDir, links := r.sockets.current(), r.linked()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	paths := append(slices.Clone(r.dirs), links...)
-	if socketDir != "" {
-		paths = append(paths, socketDir)
+	paths := append(r.all(), r.linked()...)
+	if dir := r.sockets.current(); dir != "" {
+		paths = append(paths, dir)
 	}
 	return paths
 }
@@ -306,32 +272,6 @@ func (r *Roster) linked() (paths []string) {
 		}
 	}
 	return paths
-}
-
-// discover finds the plugins of a directory, and remembers what else is in it.
-func (r *Roster) discover(dir string) ([]plugin.Candidate, error) {
-	found, skipped, err := pluginrun.Discover(dir)
-	if err != nil {
-		return nil, err
-	}
-	if abs, err := filepath.Abs(dir); err == nil {
-		dir = abs
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.skipped[dir] = skipped
-	return found, nil
-}
-
-// addDirs remembers where plugins come from, before any of them starts.
-func (r *Roster) addDirs(dirs []string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, dir := range dirs {
-		if abs, err := filepath.Abs(dir); err == nil && !slices.Contains(r.dirs, abs) {
-			r.dirs = append(r.dirs, abs)
-		}
-	}
 }
 
 // pinFaults returns what keeps all plugins of directories from being started. It also makes

@@ -67,9 +67,7 @@ func (m *member) mount(ctx context.Context, old, next *source) error {
 
 // Start starts a plugin, as host.Host.StartPlugin says.
 func (r *Roster) Start(ctx context.Context, name string) error {
-	r.mu.Lock()
-	m := r.members[name]
-	r.mu.Unlock()
+	m := r.find(name)
 	if m == nil {
 		return noPlugin(name)
 	}

@@ -116,6 +116,9 @@ func (s *source) config() pluginrun.Config {
 		}
 	}
 	c.Kept, c.Started, c.Enforced = s.keptCopy, s.started, s.enforced
+	if s.isJudged() {
+		c.Content = s.judge
+	}
 	return c
 }
 
@@ -250,22 +253,30 @@ func (s *source) stamp() manifest.Stamp { return *s.found.Load() }
 
 func (s *source) setStamp(found manifest.Stamp) { s.found.Store(&found) }
 
-// setSum remembers the digest of the file, if that is still the one that was found.
+// setSum remembers the first digest of the file that is told, if the file is still the one that was found.
 func (s *source) setSum(sum manifest.Digest) {
 	if s.kept == nil && manifest.StampOf(s.file) == s.stamp() {
-		s.sum.Store(&sum)
+		s.sum.CompareAndSwap(nil, &sum)
 	}
+}
+
+// digest returns the digest of the file; empty: it is not known.
+func (s *source) digest() string {
+	if sum := s.sum.Load(); sum != nil {
+		return sum.String()
+	}
+	return ""
 }
 
 // takeSame reports whether a file that differs from the source's in its stamp alone has the
 // same bytes, as after touch, and if so takes it for the source's own: nothing has to be
-// started again. It is not known without the cache, which has the digests.
+// started again.
 func (s *source) takeSame(ctx context.Context, c plugin.Candidate, settings plugin.Settings) bool {
-	r, sum, found := s.member.roster, s.sum.Load(), manifest.StampOf(c.Binary())
-	if r.manifests == nil || sum == nil || s.isUnusable() || !s.isAs(c, s.stamp(), settings) {
+	sum, found := s.sum.Load(), manifest.StampOf(c.Binary())
+	if sum == nil || s.isUnusable() || !s.isAs(c, s.stamp(), settings) {
 		return false
 	}
-	now, err := r.manifests.Digest(ctx, s.file)
+	now, err := manifest.DigestOf(ctx, s.file)
 	if err != nil || now != *sum || manifest.StampOf(s.file) != found {
 		return false
 	}

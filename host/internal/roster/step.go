@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
-	"slices"
 	"sync"
 
 	"github.com/toolhost/toolhost/host/internal/manifest"
@@ -60,10 +59,7 @@ func (r *Roster) SyncPlugin(ctx context.Context, name string, dirs ...string) er
 
 // begin begins a step of one plugin, which lasts until end is called.
 func (r *Roster) begin(ctx context.Context, name string) (m *member, end func(), err error) {
-	r.mu.Lock()
-	m = r.members[name]
-	r.mu.Unlock()
-	if m == nil {
+	if m = r.find(name); m == nil {
 		return nil, nil, noPlugin(name)
 	}
 	end, err = m.begin(ctx)
@@ -156,14 +152,6 @@ func (r *Roster) sources() []*source {
 	return out
 }
 
-// HoldsDir reports whether a directory, an absolute path, is one of dirs.
-func HoldsDir(dirs []string, dir string) bool {
-	return slices.ContainsFunc(dirs, func(d string) bool {
-		abs, err := filepath.Abs(d)
-		return err == nil && abs == dir
-	})
-}
-
 // differs reports whether a candidate differs from the member's source, and is to be tried.
 func (m *member) differs(c plugin.Candidate, on occasion) bool {
 	now := m.now()
@@ -226,7 +214,11 @@ func (m *member) applyStep(ctx context.Context, st step) error {
 		m.forgetFailed(now)
 		return nil
 	case !same, !now.isUnusable() && !now.mayRun(): // the start says why it may not
-		return m.upgrade(ctx, now, m.sourceOf(ctx, st.candidate, settings))
+		next := m.sourceOf(ctx, st.candidate, settings)
+		if st.unasked && next.kept == nil && next.isJudged() { // only its settings have changed
+			next.sum.Store(now.sum.Load())
+		}
+		return m.upgrade(ctx, now, next)
 	case !now.isUnusable():
 		m.forgetFailed(now)
 		return nil

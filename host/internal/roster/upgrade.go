@@ -19,6 +19,7 @@ import (
 // tried again until they change, or after a pause if the process did not start.
 type failedUpgrade struct {
 	found    manifest.Stamp
+	sum      *manifest.Digest
 	settings plugin.Settings
 	reason   string
 	failure  *manifest.Failure // nil: it started
@@ -89,7 +90,7 @@ func (m *member) noteFailedUpgrade(ctx context.Context, serving, next *source, w
 	reason := tool.AsError(why).Message
 	m.roster.mu.Lock()
 	if m.source == serving {
-		m.failed = &failedUpgrade{next.stamp(), next.settings, reason, next.failure, next.server}
+		m.failed = &failedUpgrade{next.stamp(), next.sum.Load(), next.settings, reason, next.failure, next.server}
 	}
 	m.roster.mu.Unlock()
 	m.journal.Tell(hclog.Warn.String(), journal.UpgradeFailed, "plugin was not upgraded, and runs on as it was: "+reason)

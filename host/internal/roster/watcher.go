@@ -186,7 +186,7 @@ func (w *dirWatcher) watch() error {
 	}
 	w.links = map[string]bool{}
 	for _, link := range w.roster.linked() {
-		on, _ := protect.Expand(link) // what leads in a circle is not a plugin
+		on, _ := protect.Expand(link) // what leads in a circle is mended where it lies
 		for _, path := range on {
 			w.links[path] = true
 			wanted = append(wanted, filepath.Dir(path))

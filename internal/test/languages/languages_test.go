@@ -156,8 +156,9 @@ func TestExamplesAreFresh(t *testing.T) {
 			continue
 		}
 		from, to := newProject(t, language, name), filepath.Join(examples, language)
+		written := map[string]bool{}
 		err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || *update && d.Name() == "plugin.proto" {
+			if written[d.Name()] = true; err != nil || d.IsDir() || *update && d.Name() == "plugin.proto" {
 				return err
 			}
 			want, err := os.ReadFile(path)
@@ -180,6 +181,15 @@ func TestExamplesAreFresh(t *testing.T) {
 		})
 		if err != nil {
 			t.Error(err)
+		}
+		for _, e := range require.Must(os.ReadDir(to))(t) {
+			switch file := filepath.Join(to, e.Name()); {
+			case written[e.Name()] || e.IsDir():
+			case *update:
+				require.NoError(t, os.Remove(file))
+			default:
+				t.Errorf("toolhost dev new does not write %s: run make generate", file)
+			}
 		}
 	}
 }

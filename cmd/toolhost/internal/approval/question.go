@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"time"
-	"unicode/utf8"
 
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/policy"
@@ -121,24 +120,13 @@ func (q *Question) bound() {
 		*text = sanitize.Line(*text, maxText)
 	}
 	if omitted := len(q.Preview) - maxPreview; omitted > 0 {
-		q.Preview = clip(q.Preview, maxPreview) + "\n(the rest is not shown)"
+		q.Preview = excerpt.Clip(q.Preview, maxPreview) + "\n(the rest is not shown)"
 	}
 	if len(q.Arguments) > maxArguments || q.Arguments != nil && !json.Valid(q.Arguments) {
 		q.Arguments = nil
 	}
-	q.Begins = clip(q.Begins, 3*maxArguments)
+	q.Begins = excerpt.Clip(q.Begins, 3*maxArguments)
 	q.Omitted = sanitize.Line(q.Omitted, maxOmitted)
-}
-
-// clip returns at most limit bytes of a text.
-func clip(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	for limit > 0 && !utf8.RuneStart(s[limit]) {
-		limit--
-	}
-	return s[:limit]
 }
 
 // short returns the question as lists have it.

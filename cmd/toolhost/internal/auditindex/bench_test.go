@@ -39,7 +39,7 @@ func BenchmarkAsk(b *testing.B) {
 			for b.Loop() {
 				r := require.Must(audit.OpenReader(b.Context(), path))(b)
 				x := require.Must(Open(b.Context(), path, r, Options{
-					Dir: dir, Tail: Tail, Progress: func(int64, int64) {}, Warn: func(s string) { b.Error(s) },
+					Dir: dir, Progress: func(int64, int64) {}, Warn: func(s string) { b.Error(s) },
 				}))(b)
 				if n := do(x); n == 0 {
 					b.Error("nothing found")
@@ -66,7 +66,7 @@ func BenchmarkAsk(b *testing.B) {
 	ask("slowest of a day", func(x *Index) int { return len(require.Must(x.Slowest(b.Context(), day, 50))(b)) })
 	ask("call", func(x *Index) (found int) {
 		id := fmt.Sprintf("n4k2hx7q-%d", r.IntN(n))
-		for e, err := range x.r.Search(b.Context(), audit.Filter{Call: id}, x.Call(id)...) {
+		for e, err := range x.r.Search(b.Context(), audit.Filter{Call: id}, x.find(keyOf(id), keyOf(id))...) {
 			require.NoError(b, err)
 			if e.Call == id {
 				found++

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"math"
 	"os"
 	"path/filepath"
@@ -25,23 +26,17 @@ import (
 // directoryName is that of the directory of all indexes in the cache.
 const directoryName = "toolhost-audit-index"
 
-// The usual sizes of [Options].
-const (
-	Least = 16 << 20
-	Tail  = 4 << 20
-)
-
 // Options of an index.
 type Options struct {
 	// Dir is the user's cache; empty: nothing is remembered, and the whole log is read.
 	Dir string
-	// Least is how large a log is that has an index, and Tail how much of a file may be read each time, in bytes.
-	Least, Tail int64
 	// Progress is called with how much of the log was read, of how much. Warn is called with a sentence.
 	Progress func(done, total int64)
 	Warn     func(string)
 
-	chunk int64 // replaced by tests
+	// How large a log is that has an index, how much of a file may be read each time, and how much has a segment, in
+	// bytes. Replaced by tests; 0: 16, 4 and 32 MiB.
+	least, tail, chunk int64
 }
 
 // Index is what is known of a log.
@@ -60,7 +55,7 @@ type Index struct {
 //
 // Those of reading the log; the context's error if it ends.
 func Open(ctx context.Context, path string, r *audit.Reader, o Options) (*Index, error) {
-	o.chunk = cmp.Or(o.chunk, chunk)
+	o.least, o.tail, o.chunk = cmp.Or(o.least, 16<<20), cmp.Or(o.tail, 4<<20), cmp.Or(o.chunk, chunk)
 	x := &Index{r: r, opts: o}
 	parts := r.Parts()
 	var total int64
@@ -68,7 +63,7 @@ func Open(ctx context.Context, path string, r *audit.Reader, o Options) (*Index,
 		total += p.Size
 	}
 	name := ""
-	if total >= o.Least && o.Dir != "" {
+	if total >= o.least && o.Dir != "" {
 		abs, err := filepath.Abs(path)
 		if err == nil {
 			x.dir, err = marked.Open(o.Dir, directoryName)
@@ -141,7 +136,7 @@ func (x *Index) cover(
 			x.forgets(err)
 			continue
 		}
-		if left := min(p.Size, end) - seen; left > 0 && (!newest || left >= x.opts.Tail) {
+		if left := min(p.Size, end) - seen; left > 0 && (!newest || left >= x.opts.tail) {
 			made := &segment{name: file, part: i, header: header{From: at, To: at, Seen: min(p.Size, end), Before: uint32(lines)}, sums: map[slot]*Sum{}}
 			if err := made.fill(ctx, x.r, p.Size, end, progress); err != nil {
 				return 0, 0, err
@@ -294,18 +289,25 @@ func (x *Index) Places(f audit.Filter) []audit.Range {
 	return x.where(func(z *zone) bool { return passes(z, &f) })
 }
 
-// Call returns where lines of a call may stand, and of calls that were made in it.
-func (x *Index) Call(id string) []audit.Range {
-	k := keyOf(id)
-	return x.find(k, k)
+// search yields the entries in these places that pass the filter, without lines that are not records.
+func (x *Index) search(ctx context.Context, f audit.Filter, in ...audit.Range) iter.Seq2[audit.Entry, error] {
+	return func(yield func(audit.Entry, error) bool) {
+		for e, err := range x.r.Search(ctx, f, in...) {
+			var invalid *audit.Break
+			if !errors.As(err, &invalid) && !yield(e, err) {
+				return
+			}
+		}
+	}
 }
 
-// Begins returns where lines of calls may stand whose IDs begin so.
-func (x *Index) Begins(id string) []audit.Range {
+// begins returns where lines of calls may stand whose IDs begin so.
+func (x *Index) begins(id string) []audit.Range {
 	low := keyOf(id[:min(4, len(id))]) &^ math.MaxUint32
 	return x.find(low, low|(math.MaxUint64>>(8*min(4, len(id)))))
 }
 
+// find returns where lines of calls with keys from low to high may stand, and of calls that were made in them.
 func (x *Index) find(low, high uint64) (all []audit.Range) {
 	for _, s := range slices.Clone(x.segments) {
 		zones, err := s.find(low, high)
@@ -351,13 +353,9 @@ func (x *Index) Slowest(ctx context.Context, f audit.Filter, n int) (top []audit
 		if len(top) == n && p.slowest < int64(f.SlowerThan) {
 			break
 		}
-		for e, err := range x.r.Search(ctx, f, p.Range) {
-			var invalid *audit.Break
-			if err != nil && !errors.As(err, &invalid) {
-				return nil, err
-			}
+		for e, err := range x.search(ctx, f, p.Range) {
 			if err != nil {
-				continue
+				return nil, err
 			}
 			top = append(top, e)
 		}

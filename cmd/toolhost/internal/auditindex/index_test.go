@@ -80,7 +80,7 @@ func (w *world) open(dir string, chunk int64) *Index {
 	r := require.Must(audit.OpenReader(w.t.Context(), w.path))(w.t)
 	w.t.Cleanup(r.Close)
 	x := require.Must(Open(w.t.Context(), w.path, r, Options{
-		Dir: dir, Tail: 128 << 10, Progress: func(int64, int64) {}, chunk: chunk,
+		Dir: dir, least: 1, tail: 128 << 10, Progress: func(int64, int64) {}, chunk: chunk,
 		Warn: func(s string) { w.mu.Lock(); defer w.mu.Unlock(); w.warnings = append(w.warnings, s) },
 	}))(w.t)
 	w.t.Cleanup(x.Close)
@@ -119,7 +119,7 @@ func (w *world) same(x *Index) {
 	if len(x.segments) == 0 {
 		w.t.Fatal("the index has no segment")
 	}
-	x.Begins("run") // which reads all keys of each segment
+	x.begins("run") // which reads all keys of each segment
 	all := []string{"tool", "hour"}
 	equal(w.t, "the sum of all", sums(w, x, audit.Filter{}, all), sums(w, none, audit.Filter{}, all))
 	for range 5 {
@@ -152,11 +152,11 @@ func (w *world) same(x *Index) {
 		equal(w.t, fmt.Sprintf("the slowest of %+v", f), slowest(w, x, f), slowest(w, none, f))
 
 		id := fmt.Sprintf("run%d-%d", i/500, i)
-		equal(w.t, "the lines of "+id, records(x.r.Search(ctx, audit.Filter{Call: id}, x.Call(id)...), id), records(audit.Search(ctx, w.path, audit.Filter{Call: id}), id))
+		equal(w.t, "the lines of "+id, records(x.r.Search(ctx, audit.Filter{Call: id}, x.find(keyOf(id), keyOf(id))...), id), records(audit.Search(ctx, w.path, audit.Filter{Call: id}), id))
 		f = audit.Filter{Parent: id}
-		equal(w.t, "the lines of calls in "+id, records(x.r.Search(ctx, f, x.Call(id)...), ""), records(audit.Search(ctx, w.path, f), ""))
+		equal(w.t, "the lines of calls in "+id, records(x.r.Search(ctx, f, x.find(keyOf(id), keyOf(id))...), ""), records(audit.Search(ctx, w.path, f), ""))
 		f = audit.Filter{Call: id[:3+r.IntN(len(id)-3)]}
-		equal(w.t, "the lines of "+f.Call, records(x.r.Search(ctx, f, x.Begins(f.Call)...), ""), records(audit.Search(ctx, w.path, f), ""))
+		equal(w.t, "the lines of "+f.Call, records(x.r.Search(ctx, f, x.begins(f.Call)...), ""), records(audit.Search(ctx, w.path, f), ""))
 	}
 }
 

@@ -2,7 +2,6 @@ package auditindex
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/toolhost/toolhost/host/audit"
@@ -36,7 +35,8 @@ func (x *Index) Tree(ctx context.Context, id string) (*Call, error) {
 func (x *Index) tree(ctx context.Context, id string, seen map[string]bool, depth int) (*Call, error) {
 	c := &Call{ID: id}
 	seen[id] = true
-	places := x.Call(id)
+	k := keyOf(id)
+	places := x.find(k, k)
 	var err error
 	if c.Entries, err = x.newest(ctx, audit.Filter{Call: id}, places); err != nil || len(c.Entries) == 0 {
 		return c, err
@@ -67,12 +67,11 @@ func (x *Index) tree(ctx context.Context, id string, seen map[string]bool, depth
 // Those of Tree.
 func (x *Index) Job(ctx context.Context, id string) (*Call, error) {
 	f := audit.Filter{Text: id}
-	for e, err := range x.r.Search(ctx, f, x.Places(f)...) {
-		var invalid *audit.Break
-		if err != nil && !errors.As(err, &invalid) {
+	for e, err := range x.search(ctx, f, x.Places(f)...) {
+		if err != nil {
 			return nil, err
 		}
-		if err == nil && e.Object == id && e.Call != "" {
+		if e.Object == id && e.Call != "" {
 			return x.Tree(ctx, e.Call)
 		}
 	}
@@ -81,13 +80,11 @@ func (x *Index) Job(ctx context.Context, id string) (*Call, error) {
 
 // newest returns the newest lines that pass the filter.
 func (x *Index) newest(ctx context.Context, f audit.Filter, places []audit.Range) (all []audit.Entry, err error) {
-	for e, err := range x.r.Search(ctx, f, places...) {
-		var invalid *audit.Break
-		switch {
-		case errors.As(err, &invalid):
-		case err != nil:
+	for e, err := range x.search(ctx, f, places...) {
+		if err != nil {
 			return nil, err
-		case f.Parent != "" || e.Call == f.Call:
+		}
+		if f.Parent != "" || e.Call == f.Call {
 			all = append(all, e)
 		}
 		if len(all) == 2*maxCallLines {
@@ -103,12 +100,11 @@ func (x *Index) newest(ctx context.Context, f audit.Filter, places []audit.Range
 //
 // Those of reading the log; the context's error if it ends.
 func (x *Index) Beginning(ctx context.Context, id string) (ids []string, err error) {
-	for e, err := range x.r.Search(ctx, audit.Filter{Call: id}, x.Begins(id)...) {
-		var invalid *audit.Break
-		if err != nil && !errors.As(err, &invalid) {
+	for e, err := range x.search(ctx, audit.Filter{Call: id}, x.begins(id)...) {
+		if err != nil {
 			return nil, err
 		}
-		if err == nil && !slices.Contains(ids, e.Call) {
+		if !slices.Contains(ids, e.Call) {
 			ids = append(ids, e.Call)
 		}
 		if len(ids) == maxFound {

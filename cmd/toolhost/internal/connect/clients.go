@@ -32,22 +32,24 @@ type keys struct {
 	stdio, http   string // values of type; empty: an entry has no type
 	command, args string // without args, command is a list of all words
 	url, headers  string // empty: the client takes no URL
+	pass          string // names the variables that a server gets; empty: it gets all that the client has
 }
 
 var plain = keys{command: "command", args: "args", url: "url", headers: "headers"}
 
 func (k keys) typed(stdio, http string) keys { k.stdio, k.http = stdio, http; return k }
 func (k keys) with(url, headers string) keys { k.url, k.headers = url, headers; return k }
+func (k keys) passing(key string) keys       { k.pass = key; return k }
 
 // Clients are the known clients. First come those whose files are edited.
 var Clients = []Client{
 	{"claude", "Claude Code", "", "claude", "CLAUDE_CONFIG_DIR", "", []string{".claude.json"}, inJSON, "mcpServers", plain.typed("stdio", "http")},
-	{"codex", "Codex", "", "codex", "CODEX_HOME", ".codex", []string{"config.toml"}, inTOML, "mcp_servers", plain.with("url", "http_headers")},
+	{"codex", "Codex", "", "codex", "CODEX_HOME", ".codex", []string{"config.toml"}, inTOML, "mcp_servers", plain.with("url", "http_headers").passing("env_vars")},
 	// The url of Gemini CLI is for SSE.
 	{"gemini", "Gemini CLI", "", "gemini", "GEMINI_CLI_HOME", "", []string{".gemini/settings.json"}, inJSON, "mcpServers", plain.with("httpUrl", "headers")},
 	{
 		"opencode", "opencode", "", "opencode", "XDG_CONFIG_HOME", ".config", []string{"opencode/opencode.jsonc", "opencode/opencode.json"},
-		inJSON, "mcp", keys{"local", "remote", "command", "", "url", "headers"},
+		inJSON, "mcp", keys{"local", "remote", "command", "", "url", "headers", ""},
 	},
 	{"vscode", "VS Code", "", "code", "XDG_CONFIG_HOME", ".config", []string{"Code/User/mcp.json"}, inJSON, "servers", plain.typed("stdio", "http")},
 	{"cursor", "Cursor", "", "cursor", "", "", []string{".cursor/mcp.json"}, inJSON, "mcpServers", plain},
@@ -55,7 +57,7 @@ var Clients = []Client{
 	{"zed", "Zed", "~/.config/zed/settings.json", "", "", "", nil, inJSON, "context_servers", plain},
 	{"windsurf", "Windsurf", "~/.codeium/windsurf/mcp_config.json", "", "", "", nil, inJSON, "mcpServers", plain.with("serverUrl", "headers")},
 	{"cline", "Cline", "cline_mcp_settings.json (MCP Servers, Configure)", "", "", "", nil, inJSON, "mcpServers", plain.typed("", "streamableHttp")},
-	{"goose", "goose", "~/.config/goose/config.yaml", "", "", "", nil, inYAML, "extensions", keys{"stdio", "streamable_http", "cmd", "args", "uri", "headers"}},
+	{"goose", "goose", "~/.config/goose/config.yaml", "", "", "", nil, inYAML, "extensions", keys{"stdio", "streamable_http", "cmd", "args", "uri", "headers", ""}},
 }
 
 // Find returns the client of a name; nil: it is not known.
@@ -97,6 +99,7 @@ func (c *Client) File() (path string, found bool) {
 type Entry struct {
 	Command string
 	Args    []string
+	Pass    []string // variables that it needs
 	Env     map[string]string
 	URL     string
 	Headers map[string]string
@@ -116,6 +119,8 @@ func (c *Client) write(e Entry) []field {
 		kind, out = k.http, []field{{k.url, e.URL}, {k.headers, e.Headers}}
 	case k.args == "":
 		out = []field{{k.command, append([]string{e.Command}, e.Args...)}}
+	case k.pass != "" && len(e.Pass) > 0:
+		out = append(out, field{k.pass, e.Pass})
 	}
 	if kind != "" {
 		out = append([]field{{"type", kind}}, out...)

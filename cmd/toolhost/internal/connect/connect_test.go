@@ -10,7 +10,7 @@ import (
 )
 
 var (
-	local  = Entry{Command: "/opt/a b/toolhost", Args: []string{"serve", "--mcp", "stdio", "--root", "/x&y"}}
+	local  = Entry{Command: "/opt/a b/toolhost", Args: []string{"serve", "--mcp", "stdio", "--root", "/x&y"}, Pass: []string{"HOME", "XDG_RUNTIME_DIR"}}
 	remote = Entry{URL: "http://127.0.0.1:7411/mcp", Headers: map[string]string{"Authorization": "Bearer " + Secret}}
 )
 

@@ -73,7 +73,7 @@ func (d *daemon) GetCall(ctx context.Context, r *daemonv1.GetCallRequest) (*daem
 	}
 	defer log.Close()
 	x, err := auditindex.Open(ctx, d.Audit, log, auditindex.Options{
-		Dir: d.current.Load().settings.CacheDir(), Least: auditindex.Least, Tail: auditindex.Tail,
+		Dir:      d.current.Load().settings.CacheDir(),
 		Progress: func(int64, int64) {}, Warn: func(text string) { d.log.Warn(text) },
 	})
 	if err != nil {

@@ -106,10 +106,7 @@ func (d *daemon) joinFleet(ctx context.Context) error {
 	}
 	if m.Fleet, err = fleet.Join(ctx, d.Host, d.fleetConfig(m, n)); err != nil {
 		m.closeServer()
-		if tool.CodeOf(err) == tool.CodeInvalidArguments {
-			err = exit.With(exit.BadUsage, err)
-		}
-		return err
+		return exit.As(exit.BadUsage, err, tool.CodeInvalidArguments)
 	}
 	d.fleet.Store(m)
 	if record(); durable {

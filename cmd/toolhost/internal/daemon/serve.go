@@ -94,13 +94,7 @@ func takeSocket(s *session.Session) (*control.Claim, string, error) {
 // socketError returns the error of a socket with the exit status of a command: no tool is
 // involved.
 func socketError(err error) error {
-	switch tool.CodeOf(err) {
-	case tool.CodeAlreadyExists:
-		return exit.With(exit.Failed, err)
-	case tool.CodeInvalidArguments:
-		return exit.With(exit.BadUsage, err)
-	}
-	return err
+	return exit.As(exit.Failed, exit.As(exit.BadUsage, err, tool.CodeInvalidArguments), tool.CodeAlreadyExists)
 }
 
 // endTime is how long the end may take in addition to the calls in progress: a plugin may take

@@ -38,6 +38,14 @@ func (e *Error) Unwrap() error { return e.Err }
 // With returns err with an exit status.
 func With(status int, err error) error { return &Error{status, err} }
 
+// As returns err with an exit status if it has one of these codes, which mean something else here than in a call.
+func As(status int, err error, codes ...tool.Code) error {
+	if err != nil && slices.Contains(codes, tool.CodeOf(err)) {
+		return With(status, err)
+	}
+	return err
+}
+
 // Usage returns an error in the command line or the configuration.
 func Usage(message, hint string) error {
 	return With(BadUsage, &tool.Error{Message: message, Hint: hint})

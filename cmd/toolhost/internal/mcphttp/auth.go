@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/netip"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
@@ -143,7 +141,7 @@ func (s *Server) refuseCaller(w http.ResponseWriter, r *http.Request, err error,
 		why = refusal{status: http.StatusInternalServerError, code: "server_error", text: "the token could not be checked"}
 	}
 	if why.status == http.StatusUnauthorized && !missing {
-		if from := crowd.Network(r.RemoteAddr); !s.failures.allow(from) {
+		if from := crowd.Network(r.RemoteAddr); !s.failures.Allow(from, 1, failureRate, failureBurst) {
 			w.Header().Set("Connection", "close")
 			why = refusal{status: http.StatusTooManyRequests, code: "slow_down", text: "too many wrong tokens came from this address", retry: 10 * time.Second}
 		} else {
@@ -161,39 +159,4 @@ func (s *Server) refuseCaller(w http.ResponseWriter, r *http.Request, err error,
 const (
 	failureBurst = 20
 	failureRate  = rate.Limit(1)
-	maxAddresses = 4096
 )
-
-// failures counts wrong tokens by address.
-type failures struct {
-	mu sync.Mutex
-	of map[netip.Prefix]*rate.Limiter
-}
-
-// allow counts one, and reports whether the address may have sent it.
-func (f *failures) allow(from netip.Prefix) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	one, ok := f.of[from]
-	if !ok {
-		if f.of == nil || len(f.of) >= maxAddresses {
-			f.forget()
-		}
-		one = rate.NewLimiter(failureRate, failureBurst)
-		f.of[from] = one
-	}
-	return one.Allow()
-}
-
-// forget makes room: addresses that have sent nothing wrong for a while are as good as new. If
-// none is, all are forgotten.
-func (f *failures) forget() {
-	for key, one := range f.of {
-		if one.Tokens() >= failureBurst {
-			delete(f.of, key)
-		}
-	}
-	if f.of == nil || len(f.of) >= maxAddresses {
-		f.of = map[netip.Prefix]*rate.Limiter{}
-	}
-}

@@ -12,6 +12,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/crowd"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/token"
+	"github.com/toolhost/toolhost/internal/share"
 )
 
 // Path is where the server answers MCP clients.
@@ -62,8 +64,8 @@ type Options struct {
 type Server struct {
 	options  Options
 	http     *http.Server
-	cert     *certificate // nil: no TLS
-	failures failures
+	cert     *certificate              // nil: no TLS
+	failures share.Paces[netip.Prefix] // of wrong tokens, by address
 	nameless nameless
 	logins   logins
 	issuers  issuers

@@ -62,7 +62,6 @@ type Numbers struct {
 // New returns numbers, and those of the state that source returns at each scrape. Find returns the name of a tool, which
 // a call may give another; empty: there is none.
 func New(source func() Snapshot, find func(name string) string) *Numbers {
-	describeAll()
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "toolhost_" + name, Help: help}, labels)
 	}

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/internal/suggest"
 )
 
 // FirstLine returns the first line of a text, printable.
@@ -91,3 +92,11 @@ func Milliseconds(d time.Duration) string {
 
 // DidYouMean returns the hint that proposes names.
 func DidYouMean(names []string) string { return "did you mean " + strings.Join(names, " or ") + "?" }
+
+// Suggest returns the hint that proposes those of the names that a word is like, or else another hint.
+func Suggest(word string, names []string, otherwise string) string {
+	if near := suggest.Nearest(word, names, 3); len(near) > 0 {
+		return DidYouMean(near)
+	}
+	return otherwise
+}

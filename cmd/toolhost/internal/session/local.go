@@ -19,6 +19,7 @@ import (
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/early"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/state"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -62,6 +63,9 @@ func (s *Session) OpenLocal(ctx context.Context, n Needs) (*Local, error) {
 	l, err := s.Prepare(ctx, n)
 	if err != nil {
 		return nil, err
+	}
+	if n.Called != "" {
+		go pluginrun.Prepare()
 	}
 	if err := l.Load(ctx, false); err != nil {
 		return nil, errors.Join(err, l.Close(ctx))

@@ -12,6 +12,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/grant"
 	"github.com/toolhost/toolhost/internal/protect"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -115,6 +116,8 @@ func (t *Settings) writer(path string) string {
 		for _, dir := range writes[who] {
 			if below, ok := strings.CutPrefix(dir, "~/"); ok {
 				dir = filepath.Join(home, below)
+			} else if dir == grant.Any {
+				dir = string(filepath.Separator)
 			}
 			if filepath.IsAbs(dir) && protect.Inside(dir, path) {
 				return sanitize.Text(dir) + ", which " + who + " has"

@@ -19,6 +19,11 @@ import (
 // whether or not they exist. The host adds those that it knows itself.
 func (t *Settings) Protected() []string {
 	out := slices.Clone(t.Dirs.Paths)
+	add := func(path string, err error) {
+		if err == nil && path != "" && path != Off {
+			out = append(out, path)
+		}
+	}
 	if path, _, err := t.flags.ConfigPath(); err == nil {
 		out = append(out, path)
 		if lock, err := pins.OwnLock(t.Config, path); err == nil { // even if it does not count yet
@@ -28,28 +33,14 @@ func (t *Settings) Protected() []string {
 	if socket, err := t.SocketPath(); err == nil && socket != "" {
 		out = append(out, control.Files(socket)...)
 	}
-	if log := t.AuditPath(""); log != "" && log != Off {
-		out = append(out, log)
-	}
-	if log, err := audit.DefaultPath(); err == nil {
-		out = append(out, log)
-	}
-	if dir, err := state.Dir(); err == nil {
-		out = append(out, dir)
-	}
-	if dir := t.CacheDir(); dir != "" {
-		out = append(out, dir)
-	}
-	if dir := t.InstallDir(); dir != "" {
-		out = append(out, dir)
-	}
-	if lock, err := t.UserLock(); err == nil && lock != "" {
-		out = append(out, lock)
-	}
+	add(t.AuditPath(""), nil)
+	add(audit.DefaultPath())
+	add(state.Dir())
+	add(t.CacheDir(), nil)
+	add(t.InstallDir(), nil)
+	add(t.UserLock())
 	for _, path := range t.flags.MCPConfigs {
-		if abs, err := filepath.Abs(path); err == nil {
-			out = append(out, abs)
-		}
+		add(filepath.Abs(path))
 	}
 	if set, err := t.Servers(); err == nil {
 		out = append(out, set.Files()...)
@@ -57,14 +48,10 @@ func (t *Settings) Protected() []string {
 	// The files that the configuration takes values from.
 	for _, p := range append(slices.Collect(maps.Values(t.Config.Plugins)), t.Config.Defaults) {
 		for _, v := range p.Environment {
-			if v.FromFile != "" {
-				out = append(out, v.FromFile)
-			}
+			add(v.FromFile, nil)
 		}
 		t.Config.References(p, func(v config.Variable, _ []string) any {
-			if v.FromFile != "" {
-				out = append(out, v.FromFile)
-			}
+			add(v.FromFile, nil)
 			return nil
 		})
 	}

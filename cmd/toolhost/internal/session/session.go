@@ -4,6 +4,7 @@
 package session
 
 import (
+	"context"
 	"io"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
@@ -87,6 +88,22 @@ func (s *Session) Settings() *Settings {
 		return defaultSettings(s.Flags)
 	}
 	return s.settings
+}
+
+// Confirm shows a text at the terminal and asks. Without a terminal it prints the text and returns unasked, and for an
+// answer that is not yes refused.
+func (s *Session) Confirm(ctx context.Context, shown, question string, unasked, refused error) error {
+	t, err := s.OpenTerminal()
+	if err != nil {
+		s.Err.Printf("%s", shown)
+		return unasked
+	}
+	defer func() { _ = t.Close() }()
+	yes, err := terminal.Confirm(ctx, t, shown, question)
+	if err != nil || yes {
+		return err
+	}
+	return refused
 }
 
 // Asker returns an asker that puts the questions of tools to the person at the terminal, and a

@@ -37,12 +37,9 @@ func (t *Settings) hold(trusted bool) (func(plugin.Candidate) (reason, sha256 st
 		if reason := isNew(c); reason != "" || trusted || !t.unsure(c) || t.pins(record, filepath.Dir(c.Path)) {
 			return reason, ""
 		}
-		sum, err := trust.Digest(c.Path)
-		if err == nil {
-			var ok bool
-			if ok, err = store().Trusts(c.Path, sum); ok && err == nil {
-				return "", sum
-			}
+		sum, err := store().Trusted(c.Path)
+		if sum != "" {
+			return "", sum
 		}
 		reason = fmt.Sprintf("it lies in the workspace and is not trusted as it is: toolhost plugins enable %s, or toolhost plugins lock", c.Name)
 		if err != nil {

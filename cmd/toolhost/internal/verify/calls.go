@@ -5,13 +5,16 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/toolhost/toolhost/internal/errorcode"
 	"github.com/toolhost/toolhost/internal/sample"
@@ -50,18 +53,19 @@ func (s *subject) makeCalls(ctx context.Context) {
 		if err != nil || d.unread != nil {
 			continue
 		}
-		all := s.given(d.GetName())
-		if all == nil && s.mayCall(d) {
-			all = []json.RawMessage{sample.Arguments(d.def.InputSchema, true), sample.Arguments(d.def.InputSchema, false)}
-			if string(all[0]) == string(all[1]) {
-				all = all[:1]
+		var all []json.RawMessage
+		for _, given := range s.Calls {
+			if given.Name == d.GetName() {
+				all = append(all, given.Arguments)
 			}
 		}
-		for _, args := range all {
-			if given := s.given(d.GetName()) != nil; !given {
-				args = s.marked(ctx, d, input, args)
+		if all == nil && s.mayCall(d) {
+			for _, optional := range []bool{true, false} {
+				all = append(all, s.marked(ctx, d, input, sample.Arguments(d.def.InputSchema, optional)))
 			}
-			if input.Check(ctx, args) == nil {
+		}
+		for i, args := range all {
+			if input.Check(ctx, args) == nil && (i == 0 || string(args) != string(all[i-1])) {
 				s.calls = append(s.calls, &call{declared: d, args: args})
 			}
 		}
@@ -76,32 +80,75 @@ func (s *subject) request(name string, args []byte) *pluginv1.ExecuteRequest {
 	return &pluginv1.ExecuteRequest{Id: id, Tool: name, ArgumentsJson: args, Session: "verify"}
 }
 
-// quick returns the calls of safe tools that took less than a time, so that many can be made.
+// The limits of calls that are made again.
+const (
+	againTime   = 2 * time.Second       // for all of them, by what they took first
+	quickTime   = 50 * time.Millisecond // of one that is made many times
+	repeatTime  = time.Second           // of one that is made a few times
+	repeatSize  = 1 << 20               // of its answer, in bytes
+	manyAtATime = 8                     // how many times as long that many calls at a time take
+)
+
+// quick returns the calls that were answered well, took less than a time and are small, the quickest first.
 func (s *subject) quick(limit time.Duration) (out []*call) {
 	for _, c := range s.calls {
-		if c.good && c.def.Safety == tool.Safe && len(c.args) < chunkSize && c.took < limit {
+		if c.good && c.took < limit && len(c.args) < chunkSize && proto.Size(c.out) < repeatSize {
+			out = append(out, c)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *call) int { return cmp.Compare(a.took, b.took) })
+	return out
+}
+
+// brief returns the quick calls that can be made so many times more within a bound; all if they may take long.
+func (s *subject) brief(times int) (out []*call) {
+	limit, left := repeatTime, againTime
+	if s.Long {
+		limit, left = s.Timeout, time.Hour
+	}
+	for _, c := range s.quick(limit) {
+		if left -= time.Duration(times) * c.took; left >= 0 {
 			out = append(out, c)
 		}
 	}
 	return out
 }
 
-// filler returns a call of which many can be made: the fastest of those that were answered well or,
+// each returns the calls that were answered well in their order, as one may need what another leaves. If they took
+// long, it is the quicker one of each tool.
+func (s *subject) each() (out []*call) {
+	var took time.Duration
+	quickest := map[string]*call{}
+	for _, c := range s.calls {
+		if c.good {
+			out, took = append(out, c), took+c.took
+			if other := quickest[c.def.Name]; other == nil || c.took < other.took {
+				quickest[c.def.Name] = c
+			}
+		}
+	}
+	if took <= againTime || s.Long {
+		return out
+	}
+	return slices.DeleteFunc(out, func(c *call) bool { return quickest[c.def.Name] != c })
+}
+
+// filler returns a call of which many can be made: the quickest of those that were answered well or,
 // if there is none, of a tool that does not exist.
 func (s *subject) filler() (name string, args []byte, err error) {
-	quick := s.quick(50 * time.Millisecond)
-	switch {
-	case len(quick) > 0:
-		best := slices.MinFunc(quick, func(a, b *call) int { return cmp.Compare(a.took, b.took) })
-		return best.def.Name, best.args, nil
-	case s.outcome("calls.unknown") == Pass:
+	if quick := s.quick(quickTime); len(quick) > 0 {
+		return quick[0].def.Name, quick[0].args, nil
+	}
+	if s.outcome("calls.unknown") == Pass {
 		return noTool, nil, nil
 	}
-	return "", nil, errNoTool
+	return "", nil, errors.New("no tool may be called, and one that does not exist is not refused")
 }
 
 // noTool is the name of a tool that does not exist.
 const noTool = "toolhost.verify.no_such_tool"
+
+var unknownCalled = noted("no call of its tools is quick and may be made, so one that does not exist was called; give --call TOOL=JSON")
 
 func callChecks() []Check {
 	after := []string{"configure.accepts"}
@@ -115,7 +162,7 @@ func callChecks() []Check {
 		check("calls.first", "rules", valid, "no first call takes 5 s that is quicker later",
 			"begin to load when the process starts, without waiting for it before the handshake", onLive(checkFirst)),
 		check("calls.sessions", "rules", valid, "no session is shown what another sent",
-			"keep what calls leave by ExecuteRequest.session, or keep nothing", onLive(checkSessions)),
+			"keep what calls leave by ExecuteRequest.session, or keep nothing", foreign(2, 1, 2, "session leak: %s answers with a text that another session sent")),
 		check("calls.reads", "definitions", valid, "tools that say they are safe change nothing in the workspace",
 			"say cautious or dangerous: safe tools are called without asking anyone",
 			func(_ context.Context, s *subject) finding {
@@ -161,7 +208,7 @@ func callChecks() []Check {
 
 func checkUnknown(ctx context.Context, s *subject, p *process) finding {
 	began := time.Now()
-	out, err := p.link.execute(ctx, s.request(noTool, []byte(`{}`)))
+	out, err := p.client.Execute(ctx, s.request(noTool, []byte(`{}`)))
 	s.unknown = time.Since(began)
 	switch {
 	case err != nil:
@@ -180,13 +227,9 @@ const maxHung = 3
 func checkValid(ctx context.Context, s *subject) finding {
 	s.makeCalls(ctx)
 	var f faults
-	before, changing := s.watch(s.root), false
+	before := s.watch(s.root)
+	seen := sync.OnceFunc(func() { s.reads = before.changed("the safe tools were called") })
 	hung := map[string]bool{}
-	seen := func() {
-		if !changing {
-			changing, s.reads = true, changed(before, treeOf(s.root), "the safe tools were called")
-		}
-	}
 	for _, c := range s.calls {
 		if hung[c.def.Name] || len(hung) == maxHung {
 			continue
@@ -200,11 +243,10 @@ func checkValid(ctx context.Context, s *subject) finding {
 		}
 		began := time.Now()
 		c.tried = true
-		c.out, err = p.link.execute(ctx, s.request(c.def.Name, c.args))
+		c.out, err = p.client.Execute(ctx, s.request(c.def.Name, c.args))
 		c.took = time.Since(began)
-		hung[c.def.Name] = status.Code(err) == codes.DeadlineExceeded
-		if !hung[c.def.Name] {
-			delete(hung, c.def.Name)
+		if status.Code(err) == codes.DeadlineExceeded {
+			hung[c.def.Name] = true
 		}
 		switch refused := c.out.GetError(); {
 		case err != nil:
@@ -308,10 +350,7 @@ func again(nothing string, try func(context.Context, *subject, *process, *call) 
 	return func(ctx context.Context, s *subject) finding {
 		var f faults
 		tried := false
-		for _, c := range s.calls {
-			if !c.good {
-				continue
-			}
+		for _, c := range s.brief(1) {
 			p, err := s.live(ctx)
 			if err != nil {
 				return failIf(err)
@@ -333,7 +372,7 @@ func tryEmpty(ctx context.Context, s *subject, p *process, c *call) finding {
 	if err != nil || !s.mayCall(c.declared) || input.Check(ctx, []byte(`{}`)) != nil {
 		return skip("it needs arguments")
 	}
-	out, err := p.link.execute(ctx, s.request(c.def.Name, nil))
+	out, err := p.client.Execute(ctx, s.request(c.def.Name, nil))
 	if err != nil {
 		return fail("%s without arguments: %v", c.shown(), err)
 	}
@@ -358,12 +397,12 @@ func badArguments(of func(declared) [][]byte) runner {
 					return failIf(err)
 				}
 				tried++
-				_, err = p.link.execute(ctx, s.request(d.GetName(), args))
+				_, err = p.client.Execute(ctx, s.request(d.GetName(), args))
 				if err == nil {
 					continue
 				}
 				what := d.shown() + " " + sanitize.Quote(string(args[:min(len(args), 100)]), 60)
-				if code := status.Code(err); p.waitEnd(endGrace) || code == codes.DeadlineExceeded || code == codes.Unavailable {
+				if code := status.Code(err); p.ends(ctx, endGrace) || code == codes.DeadlineExceeded || code == codes.Unavailable {
 					f.add("%s: %v", what, err)
 					break
 				}
@@ -385,11 +424,11 @@ func trySecond(ctx context.Context, s *subject, p *process, c *call) finding {
 		return skip("it is not idempotent")
 	}
 	before := treeOf(s.root)
-	out, err := p.link.execute(ctx, s.request(c.def.Name, c.args))
+	out, err := p.client.Execute(ctx, s.request(c.def.Name, c.args))
 	if err != nil {
 		return fail("%s, the second time: %v", c, err)
 	}
-	if done := changed(before, treeOf(s.root), "the second call"); done.outcome == Fail {
+	if done := before.changed("the second call"); done.outcome == Fail {
 		return fail("%s: %s", c, done.why)
 	}
 	if (c.out.GetError() == nil) != (out.GetError() == nil) || c.out.GetResult().GetIsError() != out.GetResult().GetIsError() {
@@ -400,14 +439,14 @@ func trySecond(ctx context.Context, s *subject, p *process, c *call) finding {
 
 func tryPreview(ctx context.Context, s *subject, p *process, c *call) finding {
 	before := s.watch(s.root)
-	out, err := p.link.preview(ctx, s.request(c.def.Name, c.args))
+	out, err := p.client.Preview(ctx, s.request(c.def.Name, c.args))
 	switch {
 	case err != nil:
 		return fail("%s: %v", c, err)
 	case tool.Code(out.GetError().GetCode()) == tool.CodeNotFound:
 		return skip("it has no preview")
 	}
-	if done := changed(before, treeOf(s.root), "the preview"); done.outcome == Fail {
+	if done := before.changed("the preview"); done.outcome == Fail {
 		return fail("%s: %s", c, done.why)
 	}
 	return passed

@@ -2,7 +2,7 @@ package verify
 
 import (
 	"bytes"
-	"io"
+	"errors"
 	"strings"
 	"sync"
 	"time"
@@ -10,77 +10,53 @@ import (
 
 // The limits of what is kept of the output of a process, in bytes.
 const (
-	maxFirst = 64 << 10 // from the beginning
+	maxFirst = maxLog   // from the beginning
 	maxLast  = 4 << 10  // of the end
-	maxRead  = 64 << 20 // then it is read no longer, and the plugin waits
+	maxRead  = 64 << 20 // then its pipe is closed
 )
 
-// capture reads what a process writes, keeps the beginning and the end, and counts.
+// capture is what a process writes: the beginning, the end, and how much it is.
 type capture struct {
-	mu       sync.Mutex
-	first    []byte
-	end      []byte
-	bytes    int64
-	longest  int // line, in bytes
-	current  int
-	last     time.Time     // when it wrote last; zero: it did not
-	dumps    bool          // what comes is Go's list of goroutines, of which only the number is kept
-	tasks    int           // in that list
-	grown    chan struct{} // replaced and closed with each read
-	finished bool
+	mu    sync.Mutex
+	first []byte
+	end   []byte
+	bytes int64
+	last  time.Time     // when it wrote last; zero: it did not
+	dumps bool          // what comes is Go's list of goroutines, of which only the number is kept
+	tasks int           // in that list
+	grown chan struct{} // closed when there is more; nil: that is not waited for
 }
 
-func (c *capture) read(r io.Reader) {
-	buf := make([]byte, 16<<10)
-	for {
-		n, err := r.Read(buf)
-		c.mu.Lock()
-		c.take(buf[:n])
-		c.finished = c.finished || err != nil || c.bytes > maxRead
-		if c.grown != nil {
-			close(c.grown)
-			c.grown = nil
-		}
-		done := c.finished
-		c.mu.Unlock()
-		if done {
-			return
-		}
-	}
-}
+var errFlood = errors.New("it writes too much")
 
-func (c *capture) take(b []byte) {
+// Write implements [io.Writer].
+func (c *capture) Write(b []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.dumps {
 		c.tasks += bytes.Count(b, []byte("\ngoroutine "))
-		return
+		return len(b), nil
 	}
-	if len(b) > 0 {
-		c.last = time.Now()
-	}
+	c.last = time.Now()
 	c.bytes += int64(len(b))
 	c.first = append(c.first, b[:min(len(b), maxFirst-len(c.first))]...)
 	c.end = append(c.end, b...)
-	if extra := len(c.end) - maxLast; extra > 0 {
-		c.end = append(c.end[:0], c.end[extra:]...)
+	c.end = c.end[max(0, len(c.end)-maxLast):]
+	if c.grown != nil {
+		close(c.grown)
+		c.grown = nil
 	}
-	for rest := b; len(rest) > 0; {
-		i := bytes.IndexByte(rest, '\n')
-		if i < 0 {
-			c.current += len(rest)
-			c.longest = max(c.longest, c.current)
-			return
-		}
-		c.longest = max(c.longest, c.current+i)
-		c.current, rest = 0, rest[i+1:]
+	if c.bytes > maxRead {
+		return 0, errFlood
 	}
+	return len(b), nil
 }
 
-// look returns the beginning, and a channel that is closed when there is more; nil: there will not
-// be more.
+// look returns the beginning, and a channel that is closed when there is more; nil: there will not be more.
 func (c *capture) look() (first []byte, more <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.finished || len(c.first) == maxFirst {
+	if len(c.first) == maxFirst {
 		return c.first, nil
 	}
 	if c.grown == nil {

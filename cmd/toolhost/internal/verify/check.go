@@ -56,56 +56,52 @@ func (c Check) Group() string {
 	return group
 }
 
-// groups are the titles of the groups, in the order in which they are run.
-var groups = []struct{ name, title string }{
-	{"handshake", "Handshake"},
-	{"describe", "Description"},
-	{"configure", "Configuration"},
-	{"start", "Start"},
-	{"definitions", "Definitions of tools"},
-	{"schemas", "Schemas"},
-	{"models", "What model providers take"},
-	{"services", "Services"},
-	{"calls", "Calls"},
-	{"stream", "Stream"},
-	{"cancel", "Cancellation"},
-	{"concurrency", "Concurrency"},
-	{"size", "Sizes"},
-	{"crash", "Crashes"},
-	{"resources", "Memory, processor and descriptors"},
-	{"needs", "Declared needs"},
-	{"host", "In the host"},
-	{"sandbox", "Sandbox"},
-	{"output", "Standard output and standard error"},
-	{"shutdown", "Shutdown"},
+// groups are in the order in which they are run.
+var groups = []struct {
+	name, title string
+	checks      func() []Check
+}{
+	{"handshake", "Handshake", handshakeChecks},
+	{"describe", "Description", describeChecks},
+	{"configure", "Configuration", configureChecks},
+	{"start", "Start", startChecks},
+	{"definitions", "Definitions of tools", definitionChecks},
+	{"schemas", "Schemas", schemaChecks},
+	{"models", "What model providers take", modelChecks},
+	{"services", "Services", serviceChecks},
+	{"calls", "Calls", callChecks},
+	{"stream", "Stream", streamChecks},
+	{"cancel", "Cancellation", cancelChecks},
+	{"concurrency", "Concurrency", concurrencyChecks},
+	{"size", "Sizes", sizeChecks},
+	{"crash", "Crashes", crashChecks},
+	{"resources", "Memory, processor and descriptors", resourceChecks},
+	{"needs", "Declared needs", needsChecks},
+	{"host", "In the host", hostChecks},
+	{"sandbox", "Sandbox", sandboxChecks},
+	{"output", "Standard output and standard error", outputChecks},
+	{"shutdown", "Shutdown", shutdownChecks},
 }
 
 // Title returns the title of a group.
 func Title(group string) string {
-	for _, g := range groups {
-		if g.name == group {
-			return g.title
-		}
-	}
-	return group
+	return groups[slices.Index(Groups(), group)].title
 }
 
 // Groups returns the names of the groups in order.
-func Groups() []string {
-	out := make([]string, len(groups))
-	for i, g := range groups {
-		out[i] = g.name
+func Groups() (out []string) {
+	for _, g := range groups {
+		out = append(out, g.name)
 	}
 	return out
 }
 
 // Checks returns all checks in the order in which they are run: what a check needs is before it.
-func Checks() []Check {
-	return slices.Concat(
-		handshakeChecks(), describeChecks(), configureChecks(), startChecks(), definitionChecks(), schemaChecks(),
-		modelChecks(), serviceChecks(), callChecks(), streamChecks(), cancelChecks(), concurrencyChecks(), sizeChecks(),
-		crashChecks(), resourceChecks(), needsChecks(), hostChecks(), sandboxChecks(), outputChecks(), shutdownChecks(),
-	)
+func Checks() (out []Check) {
+	for _, g := range groups {
+		out = append(out, g.checks()...)
+	}
+	return out
 }
 
 // Patterns of checks: those that have a process of their own, and so run with their neighbours that have one, and
@@ -149,6 +145,14 @@ func fail(format string, args ...any) finding { return finding{Fail, fmt.Sprintf
 func warn(format string, args ...any) finding { return finding{Warn, fmt.Sprintf(format, args...)} }
 func skip(format string, args ...any) finding { return finding{Skip, fmt.Sprintf(format, args...)} }
 
+// foundIf returns what was found, if it was.
+func foundIf(wrong bool, f finding) finding {
+	if wrong {
+		return f
+	}
+	return passed
+}
+
 // failIf returns a failure if there is an error.
 func failIf(err error) finding {
 	if err != nil {
@@ -170,13 +174,20 @@ func (f *faults) add(format string, args ...any) {
 }
 
 func (f *faults) finding(as Outcome) finding {
-	all := *f
-	if len(all) == 0 {
+	if len(*f) == 0 {
 		return passed
 	}
-	why := strings.Join(all[:min(len(all), maxNamed)], "; ")
-	if more := len(all) - maxNamed; more > 0 {
-		why += fmt.Sprintf("; and %d more", more)
-	}
-	return finding{as, why}
+	return finding{as, some(*f, "; ")}
 }
+
+// some returns the first of many texts.
+func some(all []string, between string) string {
+	text := strings.Join(all[:min(len(all), maxNamed)], between)
+	if more := len(all) - maxNamed; more > 0 {
+		text += fmt.Sprintf("%sand %d more", between, more)
+	}
+	return text
+}
+
+// named returns a list of names, shortened.
+func named(all []string) string { return some(all, ", ") }

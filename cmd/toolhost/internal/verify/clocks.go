@@ -28,7 +28,7 @@ func checkFirst(ctx context.Context, s *subject, p *process) finding {
 		return passed
 	}
 	began := time.Now()
-	_, err := p.link.execute(ctx, s.request(name, args))
+	_, err := p.client.Execute(ctx, s.request(name, args))
 	if later := time.Since(began); err == nil && later < first/2 {
 		return warn("the first call took %v, and the same one later %v",
 			first.Round(10*time.Millisecond), later.Round(time.Millisecond))
@@ -39,7 +39,7 @@ func checkFirst(ctx context.Context, s *subject, p *process) finding {
 // isWellSoon asks for the plugin's own health until it is well.
 func isWellSoon(ctx context.Context, p *process) finding {
 	for until := time.Now().Add(healthTime); ; {
-		out, err := unary(ctx, p.link, "Health", p.link.client.Health, &pluginv1.HealthRequest{})
+		out, err := p.client.Health(ctx, &pluginv1.HealthRequest{})
 		switch {
 		case err != nil:
 			return failIf(err)
@@ -65,7 +65,7 @@ func checkGivenUp(ctx context.Context, s *subject, p *process) finding {
 	for i := range given {
 		given[i] = s.request(name, args)
 	}
-	for _, c := range s.repeated() {
+	for _, c := range s.quick(s.Timeout) {
 		given = append(given, s.request(c.def.Name, c.args))
 	}
 	for i, in := range given {
@@ -74,10 +74,10 @@ func checkGivenUp(ctx context.Context, s *subject, p *process) finding {
 			short, cancel = context.WithCancel(ctx)
 			time.AfterFunc(time.Millisecond, cancel)
 		}
-		_, _ = p.link.client.Execute(short, in)
+		_, _ = p.client.Execute(short, in)
 		cancel()
 	}
-	out, err := p.link.execute(ctx, s.request(noTool, nil))
+	out, err := p.client.Execute(ctx, s.request(noTool, nil))
 	switch {
 	case err != nil:
 		return fail("after %d calls were given up: %v", len(given), err)
@@ -86,7 +86,7 @@ func checkGivenUp(ctx context.Context, s *subject, p *process) finding {
 	case s.Fast:
 		return noted("--fast leaves out whether it works on")
 	}
-	switch percent, err := atWork(ctx, p); {
+	switch percent, err := p.busy(ctx); {
 	case err != nil:
 		return noted("whether it works on is not known: %v", err)
 	case percent > busyPercentage && s.measure(ctx).busy <= busyPercentage: // or else it does so at rest, too
@@ -98,66 +98,48 @@ func checkGivenUp(ctx context.Context, s *subject, p *process) finding {
 	return passed
 }
 
-// atWork returns how many percent of a processor a process takes when it is at rest again, or cancelTime has passed.
-func atWork(ctx context.Context, p *process) (percent int, err error) {
-	quiet := false
-	for range cancelTime / atRest {
-		began := time.Now()
-		first, err := p.look()
-		if err == nil {
-			err = pause(ctx, atRest)
-		}
-		last, again := p.look()
-		percent = busy(first, last, time.Since(began))
-		if err = errors.Join(err, again); err != nil || quiet && percent <= busyPercentage {
-			return percent, err
-		}
-		quiet = percent <= busyPercentage
-	}
-	return percent, nil
-}
-
-// checkCancelled cancels a call of each tool while it runs, and then more calls than a host leaves without results.
+// checkCancelled cancels a call of each tool while it runs, and then many at a time.
 func checkCancelled(ctx context.Context, s *subject, l *lane) error {
 	name, args, err := s.filler()
 	if err != nil {
 		return err
 	}
 	if s.outcome("calls.first") == Warn { // which is not the work of a call
-		_, _ = l.link.execute(ctx, s.request(s.calls[0].def.Name, s.calls[0].args))
+		_, _ = l.proc.client.Execute(ctx, s.request(s.calls[0].def.Name, s.calls[0].args))
 	}
-	r := l.raw()
-	running := s.repeated()
-	last := uint32(len(running)) //nolint:gosec // a plugin has fewer tools
-	for i, c := range running {
-		err = errors.Join(err, r.call(uint32(i+1), s.request(c.def.Name, c.args))) //nolint:gosec // as above
+	var number uint32
+	for _, c := range s.quick(s.Timeout) {
+		number++
+		err = errors.Join(err, l.call(number, s.request(c.def.Name, c.args)))
 	}
 	err = errors.Join(err, pause(ctx, beginTime))
-	for n := range last {
-		err = errors.Join(err, r.frame(kindCancel, n+1, 0, nil))
+	for n := range number {
+		err = errors.Join(err, l.frame(kindCancel, n+1, 0, nil))
 	}
 	if err != nil {
 		return err
 	}
-	late, cancel := context.WithTimeoutCause(ctx, cancelTime, errLate)
-	defer cancel()
-	if err = r.answered(late, last); errors.Is(err, errLate) {
+	if err = l.answered(number, cancelTime); errors.Is(err, errLate) {
 		var f faults
-		for i, c := range running {
-			if !r.seen[uint32(i+1)] { //nolint:gosec // as above
+		for i, c := range s.quick(s.Timeout) {
+			if !l.seen[uint32(i+1)] { //nolint:gosec // a plugin has fewer tools
 				f.add("cancel ignored: %s goes on for more than %v after its call was cancelled", c.shown(), cancelTime)
 			}
 		}
 		return errors.New(f.finding(Fail).why)
 	}
-	for n := last + 1; n <= last+1200 && err == nil; n++ {
-		err = errors.Join(r.call(n, s.request(name, args)), r.frame(kindCancel, n, 0, nil))
+	for range cancelled {
+		number++
+		err = errors.Join(err, l.call(number, s.request(name, args)), l.frame(kindCancel, number, 0, nil))
+	}
+	if err == nil {
+		err = l.answered(number, s.Timeout)
 	}
 	if err != nil {
-		return err
-	}
-	if err := r.answered(ctx, last+1200); err != nil {
 		return fmt.Errorf("since it was cancelled, %w", err)
 	}
-	return r.ask(ctx, last+1201, s.request(noTool, nil))
+	return l.ask(number+1, s.request(noTool, nil))
 }
+
+// cancelled is how many calls are cancelled at a time.
+const cancelled = 200

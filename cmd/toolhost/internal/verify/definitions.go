@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"unicode/utf8"
@@ -26,29 +27,32 @@ type declared struct {
 func declaredBy(about *pluginv1.DescribeResponse) []declared {
 	out := make([]declared, 0, len(about.GetTools()))
 	for _, t := range about.GetTools() {
-		d := declared{ToolDefinition: t}
-		if d.def, d.unread = definitionOf(t); d.unread != nil {
-			known, ok := proto.Clone(t).(*pluginv1.ToolDefinition)
-			if ok {
-				known.Safety = ""
-				d.def, _ = definitionOf(known)
-			}
+		def, err := definitionOf(t)
+		if err != nil {
+			known := proto.CloneOf(t)
+			known.Safety = ""
+			def, _ = definitionOf(known)
 		}
-		out = append(out, d)
+		out = append(out, declared{t, def, err})
 	}
 	return out
 }
 
 func definitionOf(t *pluginv1.ToolDefinition) (tool.Definition, error) {
-	text, err := proto.Marshal(&pluginv1.DescribeResponse{Tools: []*pluginv1.ToolDefinition{t}})
+	d, err := readAs(&pluginv1.DescribeResponse{Tools: []*pluginv1.ToolDefinition{t}})
 	if err != nil {
 		return tool.Definition{}, err
 	}
-	var d wire.Description
-	if err := d.UnmarshalBinary(text); err != nil {
-		return tool.Definition{}, err
-	}
 	return d.Tools[0], nil
+}
+
+// readAs reads a description as a host does.
+func readAs(about *pluginv1.DescribeResponse) (d wire.Description, err error) {
+	text, err := proto.Marshal(about)
+	if err == nil {
+		err = d.UnmarshalBinary(text)
+	}
+	return d, err
 }
 
 // shown returns the name for findings.
@@ -63,18 +67,12 @@ func definitionChecks() []Check {
 			func(d declared) string { return wrong(tool.Definition{Name: d.GetName(), Description: "description"}) }),
 		eachTool("definitions.description", Fail, "each tool has a description", "say what the tool does: models choose by it",
 			func(d declared) string {
-				if strings.TrimSpace(d.GetDescription()) == "" {
-					return "the description is empty"
-				}
-				return ""
+				return unless(strings.TrimSpace(d.GetDescription()) != "", "the description is empty")
 			}),
 		eachTool("definitions.length", Warn, "no description has more than 1,024 characters, which is all that OpenAI takes",
 			"shorten it: say what the tool is for, and put details into the descriptions of arguments",
 			func(d declared) string {
-				if n := utf8.RuneCountInString(d.GetDescription()); n > maxAbout {
-					return "the description is too long for OpenAI"
-				}
-				return ""
+				return unless(utf8.RuneCountInString(d.GetDescription()) <= maxAbout, "the description is too long for OpenAI")
 			}),
 		eachTool("definitions.text", Fail, "titles and descriptions are plain text within the limits",
 			"remove control characters, escape sequences and invisible characters, and shorten what is too long",
@@ -84,18 +82,10 @@ func definitionChecks() []Check {
 		eachTool("definitions.plain", Warn, "descriptions have no hidden text, files of secrets or orders",
 			"say what the tool does: people are shown such marks by plugins show", marks),
 		eachTool("definitions.safety", Fail, "each safety level is safe, cautious, dangerous or empty",
-			"use one of them", func(d declared) string {
-				if d.unread != nil {
-					return tool.AsError(d.unread).Message
-				}
-				return ""
-			}),
+			"use one of them", func(d declared) string { return messageOf(d.unread) }),
 		eachTool("definitions.says_safety", Warn, "each tool says how safe it is", "set safety: a tool that does not is treated as dangerous",
 			func(d declared) string {
-				if d.GetSafety() == "" {
-					return "it does not say how safe it is, so that each call has to be approved"
-				}
-				return ""
+				return unless(d.GetSafety() != "", "it does not say how safe it is, so that each call has to be approved")
 			}),
 		eachTool("definitions.permission", Fail, "each permission is word:word, such as fs:read", "correct it",
 			func(d declared) string { return only(tool.Definition{Permission: d.def.Permission}) }),
@@ -106,10 +96,7 @@ func definitionChecks() []Check {
 		eachTool("definitions.idempotent", Warn, "only tools that are idempotent ask to be retried",
 			"set idempotent if repeating a call has no further effect, or remove max_retries: it is ignored",
 			func(d declared) string {
-				if d.GetMaxRetries() > 0 && !d.GetIdempotent() {
-					return "it asks for retries and is not idempotent"
-				}
-				return ""
+				return unless(d.GetMaxRetries() == 0 || d.GetIdempotent(), "it asks for retries and is not idempotent")
 			}),
 		eachTool("definitions.limits", Fail, "time limits are not negative, and rate limits allow at least one call in a period above zero",
 			"correct timeout_ms or rate_limit", func(d declared) string {
@@ -163,24 +150,33 @@ func marks(d declared) string {
 	return ""
 }
 
+// unless returns what is wrong, if it is not well.
+func unless(well bool, why string) string {
+	if well {
+		return ""
+	}
+	return why
+}
+
 // only returns what a host finds wrong with these fields of a definition, whatever the others are.
 func only(d tool.Definition) string {
-	d.Name = "name"
-	if strings.TrimSpace(d.Description) == "" {
-		d.Description = "description"
-	}
+	d.Name, d.Description = "name", cmp.Or(strings.TrimSpace(d.Description), "description")
 	return wrong(d)
 }
 
 // wrong returns what a host finds wrong with a definition; empty: nothing.
 func wrong(d tool.Definition) string {
-	err := d.Check()
-	if err == nil {
-		return ""
-	}
-	text := tool.AsError(err).Message
+	text := messageOf(d.Check())
 	if _, why, found := strings.Cut(text, ": "); found {
 		return why
 	}
 	return text
+}
+
+// messageOf returns what an error says, without the code; empty: there is none.
+func messageOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return tool.AsError(err).Message
 }

@@ -5,12 +5,13 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
+	"google.golang.org/grpc"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/toolhost/toolhost/internal/jsontree"
 	"github.com/toolhost/toolhost/internal/sample"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/internal/schema"
@@ -18,12 +19,15 @@ import (
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
 
+// maxDescription bounds an answer to Describe, in bytes, as a host does.
+const maxDescription = 16 << 20
+
 func describeChecks() []Check {
 	return []Check{
 		check("describe.answers", "services", []string{"handshake.connects"}, "Describe is answered",
 			"serve toolhost.plugin.v1.ToolPlugin; Describe needs no configuration, and comes first",
 			func(ctx context.Context, s *subject) (f finding) {
-				about, err := s.main.link.describe(ctx, s.describeRequest())
+				about, err := s.main.client.Describe(ctx, s.describeRequest(), grpc.MaxCallRecvMsgSize(maxDescription))
 				if err != nil {
 					return failIf(err)
 				}
@@ -31,23 +35,15 @@ func describeChecks() []Check {
 				return passed
 			}),
 		about("describe.name", "it gives itself a name", "set DescribeResponse.name", func(d *pluginv1.DescribeResponse) finding {
-			if strings.TrimSpace(d.GetName()) == "" {
-				return fail("the name is empty")
-			}
-			return passed
+			return foundIf(strings.TrimSpace(d.GetName()) == "", fail("the name is empty"))
 		}),
 		about("describe.version", "it says which version it is", "set DescribeResponse.version, preferably to a semantic version",
 			func(d *pluginv1.DescribeResponse) finding {
-				if strings.TrimSpace(d.GetVersion()) == "" {
-					return warn("the version is empty, so that operators cannot tell two builds apart")
-				}
-				return passed
+				empty := strings.TrimSpace(d.GetVersion()) == ""
+				return foundIf(empty, warn("the version is empty, so that operators cannot tell two builds apart"))
 			}),
 		about("describe.tools", "it has tools", "list the tools in DescribeResponse.tools", func(d *pluginv1.DescribeResponse) finding {
-			if len(d.GetTools()) == 0 {
-				return warn("it describes no tool")
-			}
-			return passed
+			return foundIf(len(d.GetTools()) == 0, warn("it describes no tool"))
 		}),
 		about("describe.unique", "no two tools have the same name", "rename one of them: a host refuses the whole plugin",
 			func(d *pluginv1.DescribeResponse) finding {
@@ -69,7 +65,7 @@ func describeChecks() []Check {
 			func(ctx context.Context, s *subject) finding {
 				in := s.describeRequest()
 				in.ProtoReflect().SetUnknown(protowire.AppendBytes(protowire.AppendTag(nil, 999, protowire.BytesType), []byte("new")))
-				_, err := s.main.link.describe(ctx, in)
+				_, err := s.main.client.Describe(ctx, in)
 				return failIf(err)
 			}),
 		check("describe.again", "tools-that-change", []string{"describe.answers"},
@@ -77,7 +73,7 @@ func describeChecks() []Check {
 			"sort what comes from maps and sets; send \"tools changed\" when the tools do change",
 			func(ctx context.Context, s *subject) finding {
 				for range 3 {
-					again, err := s.main.link.describe(ctx, s.describeRequest())
+					again, err := s.main.client.Describe(ctx, s.describeRequest())
 					if err != nil {
 						return fail("another time: %v", err)
 					}
@@ -167,7 +163,7 @@ func configureChecks() []Check {
 			func(ctx context.Context, s *subject) finding {
 				err := s.prepare(ctx, s.main)
 				if err != nil {
-					s.end(s.main)
+					s.main.end()
 				}
 				return failIf(err)
 			}),
@@ -182,10 +178,10 @@ func configureChecks() []Check {
 				if err != nil {
 					return skip("%v", err)
 				}
-				defer s.end(p)
+				defer p.end()
 				in := s.configuration(p.root)
 				for _, in.ConfigJson = range [][]byte{spoilt(s.about.GetConfigSchemaJson()), []byte(`[]`), []byte(`{`)} {
-					_ = p.link.configure(ctx, in)
+					_, _ = p.client.Configure(ctx, in)
 					if err := p.isWell(ctx); err != nil {
 						return fail("after the configuration %s: %v", sanitize.Quote(string(in.GetConfigJson()), 100), err)
 					}
@@ -197,26 +193,19 @@ func configureChecks() []Check {
 
 // spoilt returns arguments in which each value has another type than the schema says.
 func spoilt(input tool.Schema) json.RawMessage {
-	var members map[string]any
-	if json.Unmarshal(sample.Arguments(input, true), &members) != nil {
-		return json.RawMessage(`{"":[]}`)
-	}
-	for name, v := range members {
-		switch v.(type) {
-		case string:
-			members[name] = 42
-		case []any:
-			members[name] = map[string]any{"not": "a list"}
-		default:
-			members[name] = []any{"neither", 0, nil}
-		}
-	}
-	out, err := json.Marshal(members)
+	members, err := jsontree.ParseObject(sample.Arguments(input, true))
 	if err != nil {
 		return json.RawMessage(`{"":[]}`)
 	}
-	return out
+	for i, m := range members.Members {
+		wrong := `["neither",0,null]`
+		switch jsontree.TypeOf(m.Value) {
+		case "string":
+			wrong = "42"
+		case "array":
+			wrong = `{"not":"a list"}`
+		}
+		members.Members[i].Value = json.RawMessage(wrong)
+	}
+	return jsontree.Encode(members)
 }
-
-// sorted returns a copy in order.
-func sorted(all []string) []string { return slices.Sorted(slices.Values(all)) }

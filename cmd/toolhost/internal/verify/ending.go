@@ -1,11 +1,11 @@
 package verify
 
 import (
+	"bytes"
 	"context"
+	"maps"
 	"net"
-	"os"
 	"slices"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -24,16 +24,14 @@ func checkHealth(ctx context.Context, s *subject, p *process) finding {
 			return f
 		}
 	}
-	ctx, cancel := p.link.within(ctx)
-	defer cancel()
-	out, err := healthv1.NewHealthClient(p.link.conn).Check(ctx, &healthv1.HealthCheckRequest{Service: "plugin"})
+	out, err := healthv1.NewHealthClient(p.conn).Check(ctx, &healthv1.HealthCheckRequest{Service: "plugin"})
 	switch code := status.Code(err); {
 	case (code == codes.Unimplemented || code == codes.NotFound) && s.offers(wire.FeatureHealth):
 		return passed
 	case code == codes.Unimplemented, code == codes.NotFound:
 		return skip("it has no health service")
 	case err != nil:
-		return failIf(p.link.explain(ctx, "Health.Check", err))
+		return failIf(err)
 	case out.GetStatus() == healthv1.HealthCheckResponse_NOT_SERVING:
 		return fail("it says NOT_SERVING, so that hosts show it as degraded")
 	}
@@ -63,7 +61,7 @@ func crashChecks() []Check {
 			func(ctx context.Context, s *subject) finding {
 				for _, p := range []*process{s.spare, s.main} {
 					if p != nil {
-						s.end(p)
+						p.end()
 					}
 				}
 				p, err := s.open(ctx, startOptions{})
@@ -109,43 +107,40 @@ func outputChecks() []Check {
 func eachLog(_ context.Context, s *subject) finding {
 	var f faults
 	for _, p := range s.running {
-		c := &p.stderr
-		wordy := utf8.RuneCountInString(c.words()) > maxWords && p.hasEnded() && p.state != nil && p.state.ExitCode() > 0
-		c.mu.Lock()
-		text := string(c.first)
-		if cut := len(text) - utf8.UTFMax; len(text) == maxFirst { // not in the middle of a character
-			text = strings.ToValidUTF8(text[:cut], "") + strings.ToValidUTF8(text[cut:], "")
+		if p.hasEnded() && p.state != nil && p.state.ExitCode() > 0 && utf8.RuneCountInString(p.stderr.words()) > maxWords {
+			f.add("its last words are a line of more than 1,000 characters")
 		}
-		for what, found := range map[string]bool{
-			"a line of standard error is longer than 64 KiB":          c.longest > maxLogLine,
-			"there are terminal codes in standard error":              strings.Contains(text, "\x1b["),
-			"standard error is not UTF-8":                             !utf8.ValidString(text),
-			"a process wrote more than 1 MiB to standard error":       c.bytes > maxLog,
-			"its last words are a line of more than 1,000 characters": wordy,
-		} {
-			if found {
-				f.add("%s", what)
+		text, more := p.stderr.look()
+		if len(text) == maxLog && more == nil {
+			f.add("a process wrote more than 1 MiB to standard error")
+			text = text[:maxLog-utf8.UTFMax] // not in the middle of a character
+		}
+		if bytes.Contains(text, []byte("\x1b[")) {
+			f.add("there are terminal codes in standard error")
+		}
+		for line := range bytes.Lines(text) {
+			if len(line) > maxLogLine {
+				f.add("a line of standard error is longer than 64 KiB")
+			}
+			if !utf8.Valid(line) {
+				f.add("standard error is not UTF-8")
 			}
 		}
-		c.mu.Unlock()
 	}
-	slices.Sort(f)
 	return f.finding(Warn)
 }
 
 // shutdown is how a process ended that was asked to.
 type shutdown struct {
-	*process          // set if it ended in time
-	err      error    // of asking
-	files    []string // in its TMPDIR
-	started  error    // why there was no process
+	*process
+	ended   bool     // in time
+	err     error    // of asking
+	files   []string // in its TMPDIR
+	started error    // why there was no process
 }
 
 // shutdownTime is how long a host waits for a plugin that was asked to end.
 const shutdownTime = 2 * time.Second
-
-// endTemp ends the name of the TMPDIR of a process that is asked to end.
-const endTemp = "-end"
 
 // askToEnd starts a process without a namespace, in which all would end with it, and asks it to
 // end, once.
@@ -153,31 +148,20 @@ func (s *subject) askToEnd(ctx context.Context) *shutdown {
 	if s.ended != nil {
 		return s.ended
 	}
-	out := &shutdown{}
-	s.ended = out
-	temp := s.temp + endTemp
-	if out.started = os.Mkdir(temp, 0o700); out.started != nil {
+	p, err := s.open(ctx, startOptions{loose: true})
+	out := &shutdown{process: p, started: err}
+	if s.ended = out; err != nil {
 		return out
 	}
-	p, err := s.open(ctx, startOptions{loose: true, temp: temp})
-	if err != nil {
-		out.started = err
-		return out
-	}
-	defer s.end(p)
-	for _, c := range s.calls {
-		if c.good && s.mayCall(c.declared) {
-			_, _ = p.link.execute(ctx, s.request(c.def.Name, c.args))
-		}
+	defer p.end()
+	for _, c := range s.brief(1) {
+		_, _ = p.client.Execute(ctx, s.request(c.def.Name, c.args))
 	}
 	call, cancel := context.WithTimeout(ctx, shutdownTime)
 	defer cancel()
-	out.err = wire.Shutdown(call, p.link.conn)
-	if p.waitEnd(shutdownTime) {
-		out.process = p
-		for path := range treeOf(temp).entries {
-			out.files = append(out.files, path)
-		}
+	out.err = wire.Shutdown(call, p.conn)
+	if out.ended = p.ends(ctx, shutdownTime); out.ended {
+		out.files = slices.Sorted(maps.Keys(treeOf(s.temp + endTemp).entries))
 	}
 	return out
 }
@@ -196,21 +180,15 @@ func shutdownChecks() []Check {
 		ends("shutdown.served", "plugin.GRPCController is served, so that it can end by itself",
 			"serve Shutdown of plugin.GRPCController; without it, a host kills the process", []string{"start.twice"},
 			func(out *shutdown) finding {
-				if code := status.Code(out.err); code == codes.Unimplemented {
-					return warn("Shutdown is not served")
-				}
-				return passed
+				return foundIf(status.Code(out.err) == codes.Unimplemented, warn("Shutdown is not served"))
 			}),
 		ends("shutdown.ends", "it ends within 2 s after Shutdown",
 			"end the process when Shutdown is called: stop the server, and do not wait for connections to close", []string{"shutdown.served"},
 			func(out *shutdown) finding {
-				switch code := status.Code(out.err); {
-				case code == codes.Unimplemented:
+				if status.Code(out.err) == codes.Unimplemented {
 					return skip("Shutdown is not served")
-				case out.process == nil:
-					return fail("it still runs %v after Shutdown was called", shutdownTime)
 				}
-				return passed
+				return foundIf(!out.ended, fail("it still runs %v after Shutdown was called", shutdownTime))
 			}),
 		ends("shutdown.clean", "it ends with status 0 after Shutdown, and leaves no processes or files in TMPDIR",
 			"exit with 0: another status counts as a crash; end what it has started, and remove temporary files",
@@ -222,7 +200,7 @@ func shutdownChecks() []Check {
 				case out.state == nil || !out.state.Success():
 					return warn("%s", out.ending())
 				case len(out.files) > 0:
-					return warn("in TMPDIR is left: %s", named(sorted(out.files)))
+					return warn("in TMPDIR is left: %s", named(out.files))
 				}
 				return passed
 			}).unlessFound("resources.kept"),

@@ -25,6 +25,7 @@ var faultsOfCalls = []fault{
 	{name: "burning", check: "cancel.call", says: "cancel ignored: 2s after its calls were given up it still takes"},
 	{name: "placed", check: "start.repeats", says: "in another workspace: "},
 	{name: "dated", check: "start.repeats", says: "at another date"},
+	{name: "universal", check: "start.repeats", says: "it has today's date"},
 	{name: "counting", check: "concurrency.calls", says: "of 64 calls at a time, number "},
 	{name: "unwell", check: "services.health", says: "Health is not well for 5s"},
 	{name: "lazy", check: "calls.first", says: "the first call took 9"},
@@ -127,6 +128,13 @@ var pluginsOfCalls = map[string]func(faulty bool) *pluginsdk.Plugin{
 		p := echo(nil)
 		if faulty {
 			p.Tools[0].Description = time.Now().Format("Returns a text, on 2 January 2006.")
+		}
+		return p
+	},
+	"universal": func(faulty bool) *pluginsdk.Plugin {
+		p := echo(nil)
+		if faulty {
+			p.Tools[0].Description = "Returns a text, since " + time.Now().UTC().Format(time.RFC1123) + "."
 		}
 		return p
 	},

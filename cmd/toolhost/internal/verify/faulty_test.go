@@ -232,7 +232,7 @@ var faults = map[string]misfit{
 		return answer(in), nil
 	})},
 	"brittle": {"calls.invalid", answers(func(_ context.Context, in *request) (*response, error) {
-		if in.GetTool() == echoTool && strings.Contains(string(in.GetArgumentsJson()), "42") {
+		if in.GetTool() == echoTool && strings.Contains(string(in.GetArgumentsJson()), ":42") {
 			fmt.Fprintln(os.Stderr, "panic: not a string")
 			os.Exit(2)
 		}

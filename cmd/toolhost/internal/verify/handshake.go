@@ -26,10 +26,8 @@ func handshakeChecks() []Check {
 			"nothing is printed to standard output before the handshake line",
 			"send logs and banners to standard error; a library that prints when it is loaded has to be silenced",
 			func(_ context.Context, s *subject) finding {
-				if s.first.before != "" {
-					return warn("it printed %s first, for which older hosts refuse it", sanitize.Quote(s.first.before, 100))
-				}
-				return passed
+				before := s.first.before
+				return foundIf(before != "", warn("it printed %s first, for which older hosts refuse it", sanitize.Quote(before, 100)))
 			}),
 		field("handshake.core", 0, "1", "the version of go-plugin's protocol is 1", "begin the line with 1"),
 		field("handshake.version", 1, "1", "the version of the application protocol is one that the host offers",
@@ -48,7 +46,7 @@ func handshakeChecks() []Check {
 		check("handshake.connects", "services", []string{"handshake.core", "handshake.version", "handshake.protocol", "handshake.tls", "handshake.directory"},
 			"HTTP/2 is spoken on the socket", "serve gRPC without TLS on the socket as soon as the line is printed",
 			func(ctx context.Context, s *subject) finding {
-				return failIf(s.first.connect(ctx, nil, s.Timeout))
+				return failIf(s.first.connect(ctx, nil))
 			}),
 	}
 }
@@ -56,11 +54,9 @@ func handshakeChecks() []Check {
 // field is a check of a field of the handshake line.
 func field(id string, at int, want, what, do string) Check {
 	return check(id, "handshake", []string{"handshake.line"}, what, do, func(_ context.Context, s *subject) finding {
-		if got := s.first.field(at); got != want {
-			return fail("field %d of the line is %s, not %s: %s", at+1, sanitize.Quote(got, 60), cmp.Or(want, "empty"),
-				sanitize.Quote(strings.Join(s.first.line, "|"), 150))
-		}
-		return passed
+		got := s.first.field(at)
+		return foundIf(got != want, fail("field %d of the line is %s, not %s: %s", at+1, sanitize.Quote(got, 60), cmp.Or(want, "empty"),
+			sanitize.Quote(strings.Join(s.first.line, "|"), 150)))
 	})
 }
 
@@ -89,9 +85,5 @@ func checkLine(ctx context.Context, s *subject) finding {
 	s.first, s.main = p, p
 	ctx, cancel := s.starting(ctx)
 	defer cancel()
-	if err := p.greet(ctx); err != nil {
-		s.end(p)
-		return failIf(err)
-	}
-	return passed
+	return failIf(p.orEnd(p.greet(ctx)))
 }

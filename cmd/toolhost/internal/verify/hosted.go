@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
@@ -17,7 +15,6 @@ import (
 	"github.com/toolhost/toolhost/internal/observe"
 	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/sanitize"
-	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
@@ -80,15 +77,11 @@ func (s *subject) compare(ctx context.Context, h *host.Host) finding {
 	caller := h.Session(host.WithApprover(policy.ApproverFunc(func(context.Context, policy.Request) (policy.Decision, error) {
 		return policy.Decision{Verdict: policy.Allow}, nil
 	})))
-	tried := 0
-	for _, c := range s.calls {
-		if !c.good {
-			continue
-		}
+	all := s.each()
+	for _, c := range all {
 		if c.def.Permission != "" {
 			caller.Grant(c.def.Permission)
 		}
-		tried++
 		ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 		res, err := caller.Execute(ctx, tool.Call{Name: c.def.Name, Arguments: c.args})
 		cancel()
@@ -101,7 +94,7 @@ func (s *subject) compare(ctx context.Context, h *host.Host) finding {
 			f.add("%s: it fails: %s", c, sanitize.Line(res.Text(), 200))
 		}
 	}
-	if tried == 0 {
+	if len(all) == 0 {
 		return skip("no call was answered")
 	}
 	return f.finding(Fail)
@@ -185,11 +178,7 @@ func checkUsed(ctx context.Context, s *subject) finding {
 
 // declaredNeeds reads the plugin's needs as a host does.
 func (s *subject) declaredNeeds() (*tool.Needs, error) {
-	d := wire.Description{}
-	text, err := proto.Marshal(&pluginv1.DescribeResponse{Needs: s.about.GetNeeds()})
-	if err == nil {
-		err = d.UnmarshalBinary(text)
-	}
+	d, err := readAs(&pluginv1.DescribeResponse{Needs: s.about.GetNeeds()})
 	if err == nil {
 		err = egress.CheckNeeds(d.Needs)
 	}

@@ -18,15 +18,16 @@ import (
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
 
-// lane is a stream on the gRPC connection, on which a [wire.Stream] keeps and checks the rules. A check may also
-// send frames that a host would not, see [lane.raw].
+// lane is a stream on the gRPC connection, on which a [wire.Stream] keeps and checks the rules; or else a check sends
+// frames that a host would not, and reads them until its calls have results.
 type lane struct {
 	stream pluginv1.ToolPlugin_StreamClient
-	link   *link
+	proc   *process
 	stop   context.CancelFunc
-	pieces bool   // each byte is a packet, but for the last few
-	rest   []byte // of the packet that is read
-	broken error  // which rule the plugin has broken
+	pieces bool            // each byte is a packet, but for the last few
+	rest   []byte          // of the packet that is read
+	broken error           // which rule the plugin has broken
+	seen   map[uint32]bool // the calls that have results
 
 	mu sync.Mutex // one at a time sends
 }
@@ -34,12 +35,12 @@ type lane struct {
 // openLane opens a stream.
 func (p *process) openLane(ctx context.Context) (*lane, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	stream, err := p.link.client.Stream(ctx, grpc.MaxCallRecvMsgSize(wire.MaxMessage))
+	stream, err := p.client.Stream(ctx, grpc.MaxCallRecvMsgSize(wire.MaxMessage))
 	if err != nil {
 		cancel()
-		return nil, p.link.explain(ctx, "Stream", err)
+		return nil, p.explain(ctx, "Stream", err)
 	}
-	return &lane{stream: stream, link: p.link, stop: cancel}, nil
+	return &lane{stream: stream, proc: p, stop: cancel, seen: map[uint32]bool{}}, nil
 }
 
 // Read implements [wire.Carrier].
@@ -47,7 +48,7 @@ func (l *lane) Read(b []byte) (n int, err error) {
 	for len(l.rest) == 0 {
 		in, err := l.stream.Recv()
 		if err != nil {
-			return 0, l.link.explain(l.stream.Context(), "Stream", err)
+			return 0, l.proc.explain(l.stream.Context(), "Stream", err)
 		}
 		l.rest = in.GetData()
 	}
@@ -60,7 +61,7 @@ func (l *lane) Read(b []byte) (n int, err error) {
 func (l *lane) Send(head []byte, body [][]byte) (err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	late := time.AfterFunc(l.link.limit, l.stop)
+	late := time.AfterFunc(l.proc.limit, l.stop)
 	defer late.Stop()
 	all := slices.Concat(append([][]byte{head}, body...)...)
 	for ; l.pieces && len(all) > 5 && err == nil; all = all[1:] {
@@ -104,93 +105,65 @@ func (l *lane) frame(kind byte, number uint32, total uint64, payload []byte) err
 	return l.Send(b, [][]byte{payload})
 }
 
-// raw is a lane without a [wire.Stream]: it reads frames, and keeps of them which calls have results.
-type raw struct {
-	*lane
-	results chan uint32
-	seen    map[uint32]bool
-	ended   error // why nothing more comes; set before results is closed
+// call sends a call that fits into a frame.
+func (l *lane) call(number uint32, in *pluginv1.ExecuteRequest) error {
+	text, err := proto.Marshal(in)
+	if err != nil {
+		return err
+	}
+	return l.frame(kindCall, number, 0, text)
 }
 
-func (l *lane) raw() *raw {
-	r := &raw{lane: l, results: make(chan uint32, 4096), seen: map[uint32]bool{}}
-	go func() {
-		defer close(r.results)
-		for r.ended == nil {
-			r.ended = r.next()
+// answered reads until the calls up to a number, from 1 on, have results; late: the stream is over.
+func (l *lane) answered(last uint32, within time.Duration) (err error) {
+	late := time.AfterFunc(within, l.stop)
+	for number := uint32(1); number <= last; {
+		if l.seen[number] {
+			number++
+			continue
 		}
-	}()
-	return r
+		if err = l.next(); err != nil {
+			if !late.Stop() {
+				err = errLate
+			}
+			return fmt.Errorf("call %d has no result frame: %w", number, err)
+		}
+	}
+	late.Stop()
+	return nil
 }
+
+// ask makes a call after those that were answered.
+func (l *lane) ask(number uint32, in *pluginv1.ExecuteRequest) error {
+	if err := l.call(number, in); err != nil {
+		return err
+	}
+	return l.answered(number, l.proc.limit)
+}
+
+var errLate = errors.New("nothing came in time")
 
 // next reads a frame.
-func (r *raw) next() error {
+func (l *lane) next() error {
 	var head [headerSize]byte
-	_, err := io.ReadFull(r, head[:])
+	_, err := io.ReadFull(l, head[:])
 	size, number := binary.LittleEndian.Uint32(head[:]), binary.LittleEndian.Uint32(head[8:])
 	rest := int64(size)
 	if head[5]&flagFirst != 0 {
 		rest += 8
 	}
 	if err == nil {
-		_, err = io.CopyN(io.Discard, r, rest)
+		_, err = io.CopyN(io.Discard, l, rest)
 	}
 	switch {
 	case err != nil:
 		return err
 	case head[4] == kindChunk:
-		return r.frame(kindWindow, number, 0, binary.LittleEndian.AppendUint32(nil, size))
-	case head[4] == kindResult:
-		select {
-		case r.results <- number:
-		case <-r.stream.Context().Done():
-			return r.stream.Context().Err()
-		}
+		return l.frame(kindWindow, number, 0, binary.LittleEndian.AppendUint32(nil, size))
 	}
+	l.seen[number] = l.seen[number] || head[4] == kindResult
 	return nil
 }
-
-// call sends a call that fits into a frame.
-func (r *raw) call(number uint32, in *pluginv1.ExecuteRequest) error {
-	text, err := proto.Marshal(in)
-	if err != nil {
-		return err
-	}
-	return r.frame(kindCall, number, 0, text)
-}
-
-// ask makes a call after those that were answered.
-func (r *raw) ask(ctx context.Context, number uint32, in *pluginv1.ExecuteRequest) error {
-	if err := r.call(number, in); err != nil {
-		return err
-	}
-	return r.answered(ctx, number)
-}
-
-// answered waits for the results of the calls up to a number, from 1 on.
-func (r *raw) answered(ctx context.Context, last uint32) error {
-	late := time.NewTimer(r.link.limit)
-	defer late.Stop()
-	for number := uint32(1); number <= last; {
-		if r.seen[number] {
-			number++
-			continue
-		}
-		select {
-		case n, more := <-r.results:
-			if r.seen[n] = true; !more {
-				return fmt.Errorf("call %d has no result frame: %w", number, r.ended)
-			}
-		case <-late.C:
-			return fmt.Errorf("call %d has no result frame: %w", number, errLate)
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-	return nil
-}
-
-var errLate = errors.New("nothing came in time")
 
 // refused makes a call of a tool that does not exist, which each plugin can answer.
 func (s *subject) refused(ctx context.Context, stream *wire.Stream, call tool.Call) error {

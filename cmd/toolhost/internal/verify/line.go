@@ -33,7 +33,7 @@ func (p *process) greet(ctx context.Context) error {
 			at += len(line)
 		}
 		if more == nil {
-			if p.waitEnd(endGrace) {
+			if p.ends(ctx, endGrace) {
 				return fmt.Errorf("it printed %s and no handshake line: %s", printed(first), p.ending())
 			}
 			return fmt.Errorf("it printed %s and no handshake line, and goes on", printed(first))

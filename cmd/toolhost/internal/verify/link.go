@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"path"
 	"strings"
 	"sync"
 	"time"
@@ -20,17 +21,9 @@ import (
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
 
-// link is the gRPC connection to a process, without anything between: what the plugin answers is
-// seen as it is.
-type link struct {
-	conn   *grpc.ClientConn
-	client pluginv1.ToolPluginClient
-	limit  time.Duration // of a call
-	proc   *process
-}
-
-// connect makes the connection, and returns when HTTP/2 is spoken on it.
-func (p *process) connect(ctx context.Context, over net.Conn, limit time.Duration) error {
+// connect makes the gRPC connection to a process, without anything between: what the plugin answers is seen as it is.
+// It returns when HTTP/2 is spoken on it.
+func (p *process) connect(ctx context.Context, over net.Conn) error {
 	if over == nil {
 		address, err := p.socketPath()
 		if err != nil {
@@ -47,13 +40,13 @@ func (p *process) connect(ctx context.Context, over net.Conn, limit time.Duratio
 		once.Do(func() { conn, err = over, nil })
 		return conn, err
 	}
-	conn, err := grpc.NewClient("passthrough:///plugin", append(wire.DialOptions(),
+	conn, err := grpc.NewClient("passthrough:///plugin", append(wire.DialOptions(), grpc.WithUnaryInterceptor(p.bounded),
 		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(dial), grpc.WithIdleTimeout(0))...)
 	if err != nil {
 		return err
 	}
-	p.link = &link{conn: conn, client: pluginv1.NewToolPluginClient(conn), limit: limit, proc: p}
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it does not speak HTTP/2 on its socket within %v", limit))
+	p.conn, p.client = conn, pluginv1.NewToolPluginClient(conn)
+	ctx, cancel := context.WithTimeoutCause(ctx, p.limit, fmt.Errorf("it does not speak HTTP/2 on its socket within %v", p.limit))
 	defer cancel()
 	conn.Connect()
 	for state := conn.GetState(); state != connectivity.Ready; state = conn.GetState() {
@@ -69,61 +62,36 @@ func (p *process) connect(ctx context.Context, over net.Conn, limit time.Duratio
 	return nil
 }
 
-func (l *link) close() { _ = l.conn.Close() }
-
-// within bounds a call.
-func (l *link) within(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, l.limit)
-}
-
-// maxDescription bounds an answer to Describe, in bytes, as a host does.
-const maxDescription = 16 << 20
-
-func (l *link) describe(ctx context.Context, in *pluginv1.DescribeRequest) (*pluginv1.DescribeResponse, error) {
-	return unary(ctx, l, "Describe", l.client.Describe, in, grpc.MaxCallRecvMsgSize(maxDescription))
-}
-
-func (l *link) configure(ctx context.Context, in *pluginv1.ConfigureRequest) error {
-	_, err := unary(ctx, l, "Configure", l.client.Configure, in)
-	return err
-}
-
-func (l *link) execute(ctx context.Context, in *pluginv1.ExecuteRequest) (*pluginv1.ExecuteResponse, error) {
-	return unary(ctx, l, "Execute", l.client.Execute, in)
-}
-
-func (l *link) preview(ctx context.Context, in *pluginv1.ExecuteRequest) (*pluginv1.ExecuteResponse, error) {
-	return unary(ctx, l, "Preview", l.client.Preview, in)
-}
-
-func unary[I, O any](ctx context.Context, l *link, rpc string, call func(context.Context, I, ...grpc.CallOption) (O, error),
-	in I, opts ...grpc.CallOption,
-) (O, error) {
-	ctx, cancel := l.within(ctx)
+// bounded is what each call of an RPC goes through: it takes no longer than a host waits, and its error is explained.
+func (p *process) bounded(ctx context.Context, method string, in, out any, conn *grpc.ClientConn,
+	invoke grpc.UnaryInvoker, opts ...grpc.CallOption,
+) error {
+	ctx, cancel := context.WithTimeout(ctx, p.limit)
 	defer cancel()
-	out, err := call(ctx, in, opts...)
-	return out, l.explain(ctx, rpc, err)
+	return p.explain(ctx, path.Base(method), invoke(ctx, method, in, out, conn, opts...))
 }
 
 // notUTF8 is what gRPC does not carry.
 const notUTF8 = "a text that is not UTF-8"
 
 // explain says what an error of gRPC means for a plugin. It keeps the status.
-func (l *link) explain(ctx context.Context, rpc string, err error) error {
+func (p *process) explain(ctx context.Context, rpc string, err error) error {
 	if err == nil {
 		return nil
 	}
 	code := status.Code(err)
+	var why string
 	switch {
-	case code == codes.Unavailable && l.proc.waitEnd(goneGrace):
-		return &rpcError{code, fmt.Sprintf("%s is not answered: %s", rpc, l.proc.ending())}
+	case code == codes.Unavailable && p.ends(ctx, goneGrace):
+		why = "is not answered: " + p.ending()
 	case code == codes.DeadlineExceeded && ctx.Err() != nil:
-		return &rpcError{code, fmt.Sprintf("%s is not answered within %v", rpc, l.limit)}
+		why = fmt.Sprintf("is not answered within %v", p.limit)
+	case strings.Contains(err.Error(), "invalid UTF-8"): // as protobuf says
+		why = "is answered with " + notUTF8
+	default:
+		why = fmt.Sprintf("is answered by the gRPC status %s: %s", code, sanitize.Line(status.Convert(err).Message(), 300))
 	}
-	if strings.Contains(err.Error(), "invalid UTF-8") { // as protobuf says
-		return &rpcError{code, rpc + " is answered with " + notUTF8}
-	}
-	return &rpcError{code, fmt.Sprintf("%s is answered by the gRPC status %s: %s", rpc, code, sanitize.Line(status.Convert(err).Message(), 300))}
+	return &rpcError{code, rpc + " " + why}
 }
 
 // How long a process may take to end, so that it is known how: one that has answered something else, and one whose
@@ -132,17 +100,6 @@ const (
 	endGrace  = 500 * time.Millisecond
 	goneGrace = 5 * time.Second
 )
-
-func (p *process) waitEnd(d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-p.exited:
-		return true
-	case <-t.C:
-		return false
-	}
-}
 
 // rpcError is an error of gRPC with a text for authors.
 type rpcError struct {
@@ -155,6 +112,6 @@ func (e *rpcError) GRPCStatus() *status.Status { return status.New(e.code, e.tex
 
 // isWell returns an error if the process has ended or does not answer any more.
 func (p *process) isWell(ctx context.Context) error {
-	_, err := p.link.describe(ctx, &pluginv1.DescribeRequest{})
+	_, err := p.client.Describe(ctx, &pluginv1.DescribeRequest{})
 	return err
 }

@@ -11,9 +11,9 @@ import (
 	"os/exec"
 	"runtime"
 	"slices"
-	"strconv"
-	"sync"
 	"time"
+
+	"google.golang.org/grpc"
 
 	"github.com/toolhost/toolhost/internal/confine"
 	"github.com/toolhost/toolhost/internal/sanitize"
@@ -24,37 +24,35 @@ import (
 
 // startOptions are what differs between the starts of a plugin.
 type startOptions struct {
-	byHand   bool   // no host starts it
-	versions string // of the application protocol; empty: 1
-	root     string // the workspace; empty: the subject's
-	inherit  string // the variable that names a descriptor, which it inherits; empty: none
-	loose    bool   // without a PID namespace, in which nothing survives the plugin
-	temp     string // its TMPDIR; empty: the subject's
-	zone     string // its TZ; empty: that of this process
+	byHand  bool   // no host starts it
+	root    string // the workspace; empty: the subject's
+	inherit string // the variable that names a descriptor, which it inherits; empty: none
+	set     string // one more variable, NAME=VALUE
+	loose   bool   // without a PID namespace, in which nothing survives the plugin, and with a TMPDIR of its own
 }
 
 // process is one run of the plugin, started as a host does: in a group and, if the system has
 // them, a PID namespace of its own, with the environment that a host gives.
 type process struct {
-	dir     string   // of its socket
-	root    string   // the workspace
-	ours    net.Conn // the other end of what it inherits; nil: it inherits nothing
-	group   confine.Group
-	pid     int
-	began   time.Time
-	stdout  capture
-	stderr  capture
-	exited  chan struct{}    // closed when it is reaped, its output is read, and what it left is ended
-	state   *os.ProcessState // set before exited is closed
-	left    int              // processes that it left when it ended, if it was loose
-	killing sync.Mutex       // its number is its own while this is held and it is not reaped
-	reaped  bool
+	dir   string   // of its socket
+	root  string   // the workspace
+	ours  net.Conn // the other end of what it inherits; nil: it inherits nothing
+	group confine.Group
+	*os.Process
+	began  time.Time
+	stdout capture
+	stderr capture
+	exited chan struct{}    // closed when it is reaped, its output is read, and what it left is ended
+	state  *os.ProcessState // set before exited is closed
+	left   int              // processes that it left when it ended, if it was loose
 
 	line   []string                   // the fields of the handshake
 	before string                     // what it printed before
-	ready  time.Duration              // from the start to the configuration
-	link   *link                      // nil: not connected yet
 	about  *pluginv1.DescribeResponse // before it was configured
+
+	conn   *grpc.ClientConn // nil: not connected yet
+	client pluginv1.ToolPluginClient
+	limit  time.Duration // of a call
 }
 
 // namespace returns what ends all that a plugin starts.
@@ -73,17 +71,14 @@ func (s *subject) start(o startOptions) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &process{dir: dir, root: cmp.Or(o.root, s.root), exited: make(chan struct{})}
+	p := &process{dir: dir, root: cmp.Or(o.root, s.root), limit: s.Timeout, group: confine.NewRun(), exited: make(chan struct{})}
 	cmd := exec.Command(s.path) //nolint:noctx // it is ended with its group
 	cmd.Dir = p.root
-	p.group = confine.NewRun()
-	cmd.Env = slices.Concat(s.env, []string{"TMPDIR=" + cmp.Or(o.temp, s.temp)})
-	if o.zone != "" {
-		cmd.Env = append(cmd.Env, "TZ="+o.zone)
+	temp := s.temp
+	if o.loose {
+		temp += endTemp
 	}
-	if p.group.Mark != "" {
-		cmd.Env = append(cmd.Env, p.group.Mark)
-	}
+	cmd.Env = slices.Concat(s.env, []string{"TMPDIR=" + temp, p.group.Mark, o.set})
 	if o.byHand {
 		in, err := cmd.StdinPipe()
 		if err != nil {
@@ -91,8 +86,7 @@ func (s *subject) start(o startOptions) (*process, error) {
 		}
 		defer func() { _, _ = io.WriteString(in, mcpHello) }() // and its input goes on
 	} else {
-		versions := cmp.Or(o.versions, strconv.Itoa(wire.ProtocolVersion))
-		cmd.Env = append(cmd.Env, wire.CookieKey+"="+wire.CookieValue, "PLUGIN_PROTOCOL_VERSIONS="+versions, "PLUGIN_UNIX_SOCKET_DIR="+dir)
+		cmd.Env = append([]string{wire.CookieKey + "=" + wire.CookieValue, oneVersion, "PLUGIN_UNIX_SOCKET_DIR=" + dir}, cmd.Env...)
 	}
 	if o.inherit != "" {
 		ours, theirs, err := socketpair.New()
@@ -114,6 +108,12 @@ func (s *subject) start(o startOptions) (*process, error) {
 	return p, nil
 }
 
+// The variable that says which versions of the protocol a host has.
+const (
+	oneVersion  = "PLUGIN_PROTOCOL_VERSIONS=1"
+	twoVersions = oneVersion + ",2"
+)
+
 // mcpHello is how an MCP client begins.
 const mcpHello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},` +
 	`"clientInfo":{"name":"toolhost","version":"0"}}}` + "\n"
@@ -121,14 +121,7 @@ const mcpHello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"proto
 // fork starts the command. A Linux parent-death signal is sent when the thread that forked ends,
 // so that one belongs to the process as long as it lives.
 func (p *process) fork(cmd *exec.Cmd) error {
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		return err
-	}
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &p.stdout, &p.stderr, drain
 	started := make(chan error, 1)
 	p.began = time.Now()
 	go func() {
@@ -136,14 +129,19 @@ func (p *process) fork(cmd *exec.Cmd) error {
 		p.group.Begin()
 		if err := cmd.Start(); err != nil {
 			p.group.Forget()
-			close(p.exited)
 			started <- err
 			return
 		}
-		p.pid = cmd.Process.Pid
-		_ = p.group.Forked(p.pid) // else what it leaves is found by its environment alone
+		p.Process = cmd.Process
+		_ = p.group.Forked(p.Pid) // else what it leaves is found by its environment alone
 		started <- nil
-		p.own(cmd, stdout, stderr)
+		confine.AwaitExit(p.Pid)
+		p.left, _ = p.group.Usage()
+		confine.KillGroup(p.Pid)
+		_ = cmd.Wait() // how it ended is in the state
+		p.state = cmd.ProcessState
+		p.group.End()
+		close(p.exited)
 	}()
 	return <-started
 }
@@ -152,45 +150,15 @@ func (p *process) fork(cmd *exec.Cmd) error {
 // them open.
 const drain = 200 * time.Millisecond
 
-// own waits for the process to end, and ends what it leaves.
-func (p *process) own(cmd *exec.Cmd, stdout, stderr io.ReadCloser) {
-	var pipes sync.WaitGroup
-	pipes.Go(func() { p.stdout.read(stdout) })
-	pipes.Go(func() { p.stderr.read(stderr) })
-	confine.AwaitExit(p.pid)
-	p.left, _ = p.group.Usage()
-	p.killing.Lock()
-	confine.KillGroup(p.pid)
-	p.state, _ = cmd.Process.Wait()
-	p.reaped = true
-	p.killing.Unlock()
-	p.group.End()
-	shut := func() { _, _ = stdout.Close(), stderr.Close() }
-	held := time.AfterFunc(drain, shut)
-	pipes.Wait()
-	held.Stop()
-	shut()
-	close(p.exited)
-}
-
-// kill ends the process and its group at once.
-func (p *process) kill() {
-	p.killing.Lock()
-	defer p.killing.Unlock()
-	if !p.reaped {
-		confine.Kill(p.pid)
-	}
-}
-
 // end ends the process, and waits until nothing of it is left.
 func (p *process) end() {
-	if p.link != nil {
-		p.link.close()
+	if p.conn != nil {
+		_ = p.conn.Close()
 	}
 	if p.ours != nil {
 		_ = p.ours.Close()
 	}
-	p.kill()
+	_ = p.Kill() // and so its group, unless it has ended
 	select {
 	case <-p.exited:
 	case <-time.After(killTime): // it is in a system call that does not return
@@ -224,6 +192,22 @@ func (p *process) ending() string {
 		how += ", and its last words were " + sanitize.Quote(last, 200)
 	}
 	return how
+}
+
+// orEnd ends the process if there is an error, and returns that.
+func (p *process) orEnd(err error) error {
+	if err != nil {
+		p.end()
+	}
+	return err
+}
+
+// ends reports whether the process ends within a time.
+func (p *process) ends(ctx context.Context, within time.Duration) bool {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	_ = p.await(ctx, nil) // until then
+	return p.hasEnded()
 }
 
 // await waits until c is closed, ctx ends or the process does.

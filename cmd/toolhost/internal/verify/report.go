@@ -35,7 +35,8 @@ type Report struct {
 	Version string   `json:"version,omitempty"`
 	SDK     string   `json:"sdk,omitempty"`
 	Tools   int      `json:"tools"`
-	Called  []string `json:"called"` // the tools that were called
+	Called  []string `json:"called"`         // the tools that were called
+	Slow    []string `json:"slow,omitempty"` // those that some checks left out, as their calls took long
 	Passed  int      `json:"passed"`
 	Failed  int      `json:"failed"`
 	Warned  int      `json:"warned"`
@@ -49,7 +50,7 @@ type Report struct {
 // protocolPage is the page in which the sections are.
 const protocolPage = "docs/plugin-protocol.md"
 
-func (r *Report) add(c Check, f finding, took time.Duration) Result {
+func (r *Report) add(c Check, f finding, took time.Duration) {
 	res := Result{
 		ID: c.ID, Group: c.Group(), Outcome: f.outcome, What: c.What, Why: sanitize.Line(f.why, 1000), Took: tool.Duration(took),
 	}
@@ -70,7 +71,6 @@ func (r *Report) add(c Check, f finding, took time.Duration) Result {
 		}
 	}
 	r.Checks = append(r.Checks, res)
-	return res
 }
 
 // Summary is the counts on one line.

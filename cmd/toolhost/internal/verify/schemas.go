@@ -4,11 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/toolhost/toolhost/host/llmschema"
+	"github.com/toolhost/toolhost/internal/jsontree"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/internal/schema"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -38,15 +37,15 @@ func schemaChecks() []Check {
 		eachTool("schemas.described", Warn, "each argument has a description", "say what the argument is: models fill it in by that",
 			func(d declared) string {
 				var missing []string
-				for name, of := range argumentsOf(d) {
-					if o, ok := of.(map[string]any); ok && o["description"] == nil && o["$ref"] == nil && o["title"] == nil {
-						missing = append(missing, name)
+				for _, a := range argumentsOf(d) {
+					if !a.Has("description") && !a.Has("$ref") && !a.Has("title") {
+						missing = append(missing, a.name)
 					}
 				}
 				if len(missing) == 0 {
 					return ""
 				}
-				return "without a description: " + named(sorted(missing))
+				return "without a description: " + named(missing)
 			}),
 		values("schemas.defaults", "default", "each default fits the schema of its argument"),
 		values("schemas.examples", "examples", "each example fits the schema of its argument"),
@@ -60,32 +59,36 @@ func textOf(err error) string {
 	return err.Error()
 }
 
-// argumentsOf returns the schemas of a tool's arguments.
-func argumentsOf(d declared) map[string]any {
-	var root struct {
-		Properties map[string]any `json:"properties"`
+// argument is an argument of a tool: its schema, and the document that it is in.
+type argument struct {
+	*jsontree.Object
+	name string
+	root *jsontree.Object
+}
+
+func argumentsOf(d declared) (out []argument) {
+	root, _ := jsontree.ParseObject(d.GetInputSchemaJson()) // another check tells
+	for _, m := range root.Object("properties").All() {
+		if o, ok := m.Value.(*jsontree.Object); ok {
+			out = append(out, argument{o, m.Name, root})
+		}
 	}
-	_ = json.Unmarshal(d.GetInputSchemaJson(), &root)
-	return root.Properties
+	return out
 }
 
 // values is a check of what schemas have in a keyword.
 func values(id, keyword, what string) Check {
 	return eachTool(id, Fail, what, "correct the value, or the schema: models use the one and hosts refuse it by the other",
 		func(d declared) string {
-			all := argumentsOf(d)
-			for _, name := range slices.Sorted(maps.Keys(all)) {
-				of, ok := all[name].(map[string]any)
-				if !ok || of[keyword] == nil {
-					continue
-				}
-				list, several := of[keyword].([]any)
+			for _, a := range argumentsOf(d) {
+				value := a.Get(keyword)
+				list, several := value.([]any)
 				if keyword == "default" || !several {
-					list = []any{of[keyword]}
+					list = []any{value}
 				}
 				for _, v := range list {
-					if why := fits(d, name, of, v); why != "" {
-						return fmt.Sprintf("%s of %s: %s", keyword, sanitize.Quote(name, 60), why)
+					if why := a.refuses(v); value != nil && why != "" {
+						return fmt.Sprintf("%s of %s: %s", keyword, sanitize.Quote(a.name, 60), why)
 					}
 				}
 			}
@@ -93,32 +96,20 @@ func values(id, keyword, what string) Check {
 		})
 }
 
-// fits returns why a value does not fit the schema of an argument. References within the document
-// are kept.
-func fits(d declared, name string, of map[string]any, v any) string {
-	var root map[string]any
-	if json.Unmarshal(d.GetInputSchemaJson(), &root) != nil {
-		return ""
-	}
-	alone := map[string]any{"type": "object", "properties": map[string]any{name: of}}
+// refuses returns why a value does not fit. References within the document are kept.
+func (a argument) refuses(v any) string {
+	alone := jsontree.Of("type", json.RawMessage(`"object"`))
+	alone.Set("properties", jsontree.Of(a.name, a.Object))
 	for _, keyword := range []string{"$schema", "$defs", "definitions"} {
-		if part := root[keyword]; part != nil {
-			alone[keyword] = part
+		if a.root.Has(keyword) {
+			alone.Set(keyword, a.root.Get(keyword))
 		}
 	}
-	text, err := json.Marshal(alone)
-	if err != nil {
+	compiled, err := schema.CompileInput(jsontree.Encode(alone))
+	if err != nil || jsontree.Is(v, "null") { // it refers to what is not here, or there is none
 		return ""
 	}
-	compiled, err := schema.CompileInput(text)
-	if err != nil { // it refers to what is not here
-		return ""
-	}
-	value, err := json.Marshal(map[string]any{name: v})
-	if err != nil {
-		return ""
-	}
-	return textOf(compiled.Check(context.Background(), value))
+	return textOf(compiled.Check(context.Background(), jsontree.Encode(jsontree.Of(a.name, v))))
 }
 
 func modelChecks() []Check {
@@ -156,10 +147,7 @@ func modelChecks() []Check {
 			"there are at most 128 tools, which is all that OpenAI takes in a request",
 			"offer fewer tools with more arguments, or several plugins",
 			func(_ context.Context, s *subject) finding {
-				if n := len(s.tools); n > 128 {
-					return warn("there are %d", n)
-				}
-				return passed
+				return foundIf(len(s.tools) > 128, warn("there are %d", len(s.tools)))
 			}),
 	}
 }

@@ -17,13 +17,8 @@ func serviceChecks() []Check {
 		check("services.unknown", "services", after, "an RPC that it does not know is answered with Unimplemented",
 			"leave unknown methods to the gRPC server: newer hosts may try them",
 			onLive(func(ctx context.Context, _ *subject, p *process) finding {
-				ctx, cancel := p.link.within(ctx)
-				defer cancel()
-				err := p.link.conn.Invoke(ctx, "/toolhost.plugin.v1.ToolPlugin/OfALaterVersion", &pluginv1.DescribeRequest{}, &pluginv1.ConfigureResponse{})
-				if code := status.Code(err); code != codes.Unimplemented {
-					return fail("%v", p.link.explain(ctx, "an unknown method", err))
-				}
-				return passed
+				err := p.conn.Invoke(ctx, "/toolhost.plugin.v1.ToolPlugin/OfALaterVersion", &pluginv1.DescribeRequest{}, &pluginv1.ConfigureResponse{})
+				return foundIf(status.Code(err) != codes.Unimplemented, fail("an unknown method is not refused so: %v", err))
 			})),
 		check("services.health", "services", after, "if it serves Health or grpc.health.v1.Health, it is well within 5 s",
 			"let Health answer without a problem when the plugin can work; set the status of the service \"plugin\" to SERVING",
@@ -34,14 +29,11 @@ func serviceChecks() []Check {
 				if !s.offers(wire.FeaturePreview) {
 					return skip("it does not name the feature preview")
 				}
-				out, err := p.link.preview(ctx, s.request(noTool, nil))
-				switch {
-				case err != nil:
+				out, err := p.client.Preview(ctx, s.request(noTool, nil))
+				if err != nil {
 					return failIf(err)
-				case out.GetError() == nil:
-					return fail("the preview of a tool that does not exist is a result, and not an error")
 				}
-				return passed
+				return foundIf(out.GetError() == nil, fail("the preview of a tool that does not exist is a result, and not an error"))
 			})),
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -42,15 +43,13 @@ func startChecks() []Check {
 			"a host that offers a further version gets version 1",
 			"look for 1 in the list of PLUGIN_PROTOCOL_VERSIONS, and do not compare the whole variable",
 			func(ctx context.Context, s *subject) finding {
-				p, err := s.connected(ctx, startOptions{versions: "1,2"})
+				p, err := s.connected(ctx, startOptions{set: twoVersions})
 				if err != nil {
-					return fail("with PLUGIN_PROTOCOL_VERSIONS=1,2: %v", err)
+					return fail("with %s: %v", twoVersions, err)
 				}
-				defer s.end(p)
-				if v := p.field(1); v != "1" {
-					return fail("with PLUGIN_PROTOCOL_VERSIONS=1,2 it announces version %s, which does not exist", sanitize.Quote(v, 20))
-				}
-				return passed
+				defer p.end()
+				v := p.field(1)
+				return foundIf(v != "1", fail("with %s it announces version %s, which does not exist", twoVersions, sanitize.Quote(v, 20)))
 			}),
 		check("start.inherited", "the-inherited-connection", []string{"start.twice"},
 			"with TOOLHOST_GRPC_FD it serves gRPC on the descriptor, or ignores it",
@@ -62,10 +61,7 @@ func startChecks() []Check {
 			func(_ context.Context, s *subject) finding {
 				s.mu.Lock()
 				defer s.mu.Unlock()
-				if s.fastest > 2*time.Second {
-					return warn("its fastest start took %v", s.fastest.Round(10*time.Millisecond))
-				}
-				return passed
+				return foundIf(s.fastest > 2*time.Second, warn("its fastest start took %v", s.fastest.Round(10*time.Millisecond)))
 			}),
 		check("start.workspace", "start", []string{"start.twice"},
 			"it starts in a path with spaces and letters that are not ASCII",
@@ -88,12 +84,12 @@ func checkAway(ctx context.Context, s *subject) finding {
 		return skip("%v", err)
 	}
 	before := s.watch(root)
-	p, err := s.open(ctx, startOptions{root: root, zone: otherDate()})
+	p, err := s.open(ctx, startOptions{root: root, set: otherDate()})
 	if err != nil {
 		return fail("in %q: %v", root, err)
 	}
-	defer s.end(p)
-	s.away, s.clean = p.about, changed(before, treeOf(root), "it has started")
+	defer p.end()
+	s.away, s.clean = p.about, before.changed("it has started")
 	return passed
 }
 
@@ -101,27 +97,27 @@ func checkAway(ctx context.Context, s *subject) finding {
 func otherDate() string {
 	now := time.Now()
 	if now.In(time.FixedZone("", int((14*time.Hour).Seconds()))).Day() != now.Day() {
-		return "Etc/GMT-14"
+		return "TZ=Etc/GMT-14"
 	}
-	return "Etc/GMT+12"
+	return "TZ=Etc/GMT+12"
 }
 
 // checkRepeats compares descriptions. If they differ, further processes tell by what.
 func checkRepeats(ctx context.Context, s *subject) finding {
 	differs := sameDescription(s.about, s.away)
 	if differs.outcome == Pass {
-		return passed
+		return s.undated()
 	}
 	when := "in another workspace"
 	for _, one := range []struct {
 		when string
 		startOptions
-	}{{"in another process", startOptions{}}, {"at another date, by its time zone", startOptions{zone: otherDate()}}} {
+	}{{"in another process", startOptions{}}, {"at another date, by its time zone", startOptions{set: otherDate()}}} {
 		p, err := s.open(ctx, one.startOptions)
 		if err != nil {
 			return skip("%v", err)
 		}
-		s.end(p)
+		p.end()
 		if f := sameDescription(s.about, p.about); f.outcome != Pass {
 			when, differs = one.when, f
 			break
@@ -130,27 +126,49 @@ func checkRepeats(ctx context.Context, s *subject) finding {
 	return fail("%s: %s", when, differs.why)
 }
 
+// undated looks for the date in the description, which another time zone does not change if it is that of UTC. A date
+// that the program's file has is that of a release.
+func (s *subject) undated() finding {
+	program, err := os.ReadFile(s.path)
+	if err != nil {
+		return skip("%v", err)
+	}
+	said := s.about.String()
+	for _, now := range []time.Time{s.first.began.UTC(), time.Now().UTC()} {
+		forms := []string{strconv.FormatInt(now.Unix()/1000, 10)} // without the last digits
+		for _, layout := range []string{time.DateOnly, "2006/01/02", "02.01.2006", "Jan _2 15", "Jan 2, 2006", "January 2, 2006", "2 Jan 2006", "2 January 2006"} {
+			forms = append(forms, now.Format(layout))
+		}
+		for _, date := range forms {
+			if strings.Contains(said, date) && !bytes.Contains(program, []byte(date)) {
+				return fail("it has today's date, %s, so that tomorrow's description is another one", date)
+			}
+		}
+	}
+	return passed
+}
+
 func checkByHand(ctx context.Context, s *subject) finding {
 	p, err := s.start(startOptions{byHand: true})
 	if err != nil {
 		return failIf(err)
 	}
 	defer func() {
-		s.end(p)
+		p.end()
 		p.stderr.last = time.Time{} // what it says has nothing to do with what fails later
 	}()
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
-	for waiting := true; waiting; {
+	for {
 		first, more := p.stdout.look()
 		if bytes.Contains(first, []byte(`"jsonrpc"`)) {
 			return passed
 		}
-		waiting = more != nil && p.await(ctx, more) == nil
+		if more == nil || p.await(ctx, more) != nil {
+			break
+		}
 	}
-	select {
-	case <-p.exited:
-	case <-ctx.Done():
+	if !p.ends(ctx, s.Timeout) {
 		return fail("it still runs after %v", s.Timeout)
 	}
 	said := p.stdout.tail() + p.stderr.tail()
@@ -168,7 +186,7 @@ func checkInherited(ctx context.Context, s *subject) finding {
 	if err != nil {
 		return failIf(err)
 	}
-	defer s.end(p)
+	defer p.end()
 	start, cancel := s.starting(ctx)
 	defer cancel()
 	if err := p.greet(start); err != nil {
@@ -180,7 +198,7 @@ func checkInherited(ctx context.Context, s *subject) finding {
 	_ = p.ours.SetReadDeadline(time.Time{})
 	switch {
 	case n == 0 && (errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, io.EOF)):
-		if err := p.connect(start, nil, s.Timeout); err != nil {
+		if err := p.connect(start, nil); err != nil {
 			return fail("it ignores %s, and then: %v", wire.GRPCVariable, err)
 		}
 		return failIf(s.prepare(ctx, p))
@@ -188,22 +206,18 @@ func checkInherited(ctx context.Context, s *subject) finding {
 		return fail("it wrote %s to the descriptor before its handshake, which is not the greeting %q",
 			sanitize.Quote(string(said[:n]), 60), wire.Greeting)
 	}
-	over := p.ours
-	p.ours = nil
-	if err := p.connect(start, over, s.Timeout); err != nil {
-		return fail("it wrote the greeting to the descriptor, and then: %v", err)
+	if err = p.connect(start, p.ours); err == nil {
+		err = s.prepare(ctx, p)
 	}
-	if err := s.prepare(ctx, p); err != nil {
+	if err != nil {
 		return fail("it wrote the greeting to the descriptor, and then: %v", err)
 	}
 	entries, err := os.ReadDir(p.dir)
 	if err != nil {
 		return skip("%v", err)
 	}
-	if slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Type() == os.ModeSocket }) {
-		return warn("it serves on the descriptor and also listens on a socket, to which other processes can connect")
-	}
-	return passed
+	return foundIf(slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Type() == os.ModeSocket }),
+		warn("it serves on the descriptor and also listens on a socket, to which other processes can connect"))
 }
 
 // greetingTime is how long a greeting may take once the handshake line is read: it was written

@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -79,7 +77,7 @@ func (s *subject) onLane(ctx context.Context, use func(context.Context, *lane) e
 	if err != nil {
 		return failIf(err)
 	}
-	defer s.end(p)
+	defer p.end()
 	l, err := p.openLane(ctx)
 	if err != nil {
 		return failIf(err)
@@ -92,7 +90,7 @@ func (s *subject) onLane(ctx context.Context, use func(context.Context, *lane) e
 		defer s.mu.Unlock()
 		s.lanes.add("%v", l.broken)
 		return passed
-	case err != nil && p.waitEnd(0):
+	case err != nil && p.hasEnded():
 		return fail("%v; %s", err, p.ending())
 	}
 	return failIf(err)
@@ -118,15 +116,11 @@ func checkSocket(ctx context.Context, s *subject) finding {
 	if err != nil {
 		return fail("with %s: %v", wire.SocketVariable, err)
 	}
-	defer s.end(p)
-	about, err := p.link.describe(ctx, s.describeRequest())
-	if err != nil {
+	defer p.end()
+	if err := s.prepare(ctx, p); err != nil {
 		return fail("with %s: %v", wire.SocketVariable, err)
 	}
-	if err := p.link.configure(ctx, s.configuration(p.root)); err != nil {
-		return failIf(err)
-	}
-	if !slices.Contains(about.GetFeatures(), wire.FeatureSocket) {
+	if !slices.Contains(p.about.GetFeatures(), wire.FeatureSocket) {
 		return skip("it does not name the feature socket")
 	}
 	stream := wire.NewStream(wire.NewSocket(p.ours), wire.StreamHooks{})
@@ -141,18 +135,15 @@ func cancelChecks() []Check {
 			checkCancelled, []string{"stream.opens"}),
 		onLane("cancel.partial", "also one that is cancelled on its way",
 			"forget the chunks, and answer with any error",
-			func(ctx context.Context, s *subject, l *lane) error {
-				r := l.raw()
-				if err := r.frame(kindChunk, 1, 1<<20, make([]byte, chunkSize)); err != nil {
+			func(_ context.Context, s *subject, l *lane) error {
+				err := errors.Join(l.frame(kindChunk, 1, 1<<20, make([]byte, chunkSize)), l.frame(kindCancel, 1, 0, nil))
+				if err == nil {
+					err = l.answered(1, s.Timeout)
+				}
+				if err != nil {
 					return err
 				}
-				if err := r.frame(kindCancel, 1, 0, nil); err != nil {
-					return err
-				}
-				if err := r.answered(ctx, 1); err != nil {
-					return err
-				}
-				return r.ask(ctx, 2, s.request(noTool, nil))
+				return l.ask(2, s.request(noTool, nil))
 			}, []string{"stream.opens", "stream.chunks"}),
 		check("cancel.call", "services", []string{"configure.accepts", "calls.unknown"},
 			"cancelled calls leave others and the processor alone",
@@ -170,7 +161,8 @@ func concurrencyChecks() []Check {
 			"Describe is answered while calls run", "hold no lock during a call that Describe takes",
 			during(side, func(ctx context.Context, p *process) error { return p.isWell(ctx) })),
 		check("concurrency.answers", "rules", []string{"calls.sessions"}, "16 calls at a time have their own answers",
-			"keep what belongs to a call in the call, and not in a variable that calls share", onLive(checkMixed)),
+			"keep what belongs to a call in the call, and not in a variable that calls share",
+			foreign(16, 16, manyAtATime, "answers mixed up: %s answers with a text of another call that runs at the same time")),
 	}
 }
 
@@ -193,7 +185,7 @@ func during(most int64, do func(context.Context, *process) error) runner {
 		for range side {
 			all.Go(func() error {
 				for n := made.Add(1); n <= side || n <= most && !s.Fast && (s.Long || time.Now().Before(until)); n = made.Add(1) {
-					out, err := p.link.execute(ctx, s.request(name, args))
+					out, err := p.client.Execute(ctx, s.request(name, args))
 					if err != nil {
 						return fmt.Errorf("of %d calls at a time, number %d: %w", side, n, err)
 					}
@@ -213,6 +205,8 @@ func during(most int64, do func(context.Context, *process) error) runner {
 			return fail("of %d equal calls, %d at a time, %d end with an error", of, side, n)
 		case meanwhile != nil:
 			return fail("while %d calls ran: %v", side, meanwhile)
+		case name == noTool:
+			return unknownCalled
 		case of < most:
 			return noted("%d calls were made; --long makes %d, whatever time they take", of, most)
 		}
@@ -225,10 +219,7 @@ func sizeChecks() []Check {
 		check("size.request", "rules", []string{"configure.accepts", "calls.unknown"}, "a call of 8 MiB arrives",
 			"raise the limit of the gRPC server for messages that it receives from 4 MiB to 64 MiB",
 			onLive(func(ctx context.Context, s *subject, p *process) finding {
-				_, err := p.link.execute(ctx, s.request(noTool, padded(8<<20)))
-				if status.Code(err) == codes.ResourceExhausted {
-					return fail("it refuses a message of 8 MiB: %v", err)
-				}
+				_, err := p.client.Execute(ctx, s.request(noTool, padded(8<<20)))
 				return failIf(err)
 			})),
 		check("size.result", "rules", []string{"calls.valid"},

@@ -3,12 +3,10 @@ package verify
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
-	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,16 +25,15 @@ type subject struct {
 	dir     string              // everything that is made is in here
 	root    string              // the workspace
 	sockets string              // a directory of a directory for each process
-	temp    string              // the TMPDIR of the plugin
+	temp    string              // the TMPDIR of the plugin, and with endTemp that of one that is loose
 	env     []string            // as a host gives it
 	found   map[string]*verdict // of the checks that are chosen or needed
 
-	slots   chan struct{} // taken by the checks that run
-	mu      sync.Mutex    // for what checks that run at a time change
-	spare   *process      // which waits for the next [subject.open] of its kind; nil: none does
-	running []*process    // all that were started
-	first   *process      // nil: it was not started
-	main    *process      // which most checks talk to; nil: none runs
+	mu      sync.Mutex // for what checks that run at a time change
+	spare   *process   // which waits for the next [subject.open] of its kind; nil: none does
+	running []*process // all that were started
+	first   *process   // nil: it was not started
+	main    *process   // which most checks talk to; nil: none runs
 	about   *pluginv1.DescribeResponse
 	tools   []declared
 	calls   []*call
@@ -71,8 +68,8 @@ func newSubject(o Options, chosen map[string]bool) (*subject, error) {
 			Because(err).Try("name the executable of the plugin")
 	}
 	s := &subject{
-		Options: o, path: path, mark: "mark" + rand.Text(), found: map[string]*verdict{}, slots: make(chan struct{}, maxTogether),
-		hosts: map[plugin.SandboxLevel]*host.Host{},
+		Options: o, path: path, mark: "mark" + rand.Text(), found: map[string]*verdict{},
+		hosts: map[plugin.SandboxLevel]*host.Host{}, fastest: math.MaxInt64,
 	}
 	for id := range needs(chosen) {
 		s.found[id] = &verdict{done: make(chan struct{})}
@@ -93,7 +90,7 @@ func (s *subject) furnish() (err error) {
 		return err
 	}
 	s.sockets, s.temp, s.root = filepath.Join(s.dir, "s"), filepath.Join(s.dir, "t"), filepath.Join(s.dir, "work")
-	for _, dir := range []string{s.sockets, s.temp, s.root} {
+	for _, dir := range []string{s.sockets, s.temp, s.temp + endTemp, s.root} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			return err
 		}
@@ -130,14 +127,10 @@ func (s *subject) open(ctx context.Context, o startOptions) (*process, error) {
 	}
 	s.mu.Unlock()
 	p, err := s.connected(ctx, o)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = p.orEnd(s.prepare(ctx, p))
 	}
-	if err := s.prepare(ctx, p); err != nil {
-		s.end(p)
-		return nil, err
-	}
-	return p, nil
+	return p, err
 }
 
 // connected starts the plugin and connects to it.
@@ -149,13 +142,9 @@ func (s *subject) connected(ctx context.Context, o startOptions) (*process, erro
 	ctx, cancel := s.starting(ctx)
 	defer cancel()
 	if err = p.greet(ctx); err == nil {
-		err = p.connect(ctx, nil, s.Timeout)
+		err = p.connect(ctx, nil)
 	}
-	if err != nil {
-		s.end(p)
-		return nil, err
-	}
-	return p, nil
+	return p, p.orEnd(err)
 }
 
 // starting bounds a start.
@@ -165,23 +154,17 @@ func (s *subject) starting(ctx context.Context) (context.Context, context.Cancel
 
 // prepare describes and configures a process that is connected, as a host does.
 func (s *subject) prepare(ctx context.Context, p *process) error {
-	about, err := p.link.describe(ctx, s.describeRequest())
+	about, err := p.client.Describe(ctx, s.describeRequest())
 	if err != nil {
 		return err
 	}
 	p.about = about
-	if err := p.link.configure(ctx, s.configuration(p.root)); err != nil {
+	if _, err := p.client.Configure(ctx, s.configuration(p.root)); err != nil {
 		return err
 	}
-	p.ready = time.Since(p.began)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.about == nil {
-		s.about = about
-	}
-	if s.fastest == 0 || p.ready < s.fastest {
-		s.fastest = p.ready
-	}
+	s.fastest = min(s.fastest, time.Since(p.began))
 	return nil
 }
 
@@ -195,20 +178,14 @@ func (s *subject) configuration(root string) *pluginv1.ConfigureRequest {
 }
 
 // live returns a process that takes calls: the one that there is or, if that has ended, another.
-func (s *subject) live(ctx context.Context) (*process, error) {
-	if s.main != nil && !s.main.hasEnded() {
-		return s.main, nil
-	}
-	var err error
-	s.main, err = s.open(ctx, startOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("it does not start again: %w", err)
+func (s *subject) live(ctx context.Context) (_ *process, err error) {
+	if s.main == nil || s.main.hasEnded() {
+		if s.main, err = s.open(ctx, startOptions{}); err != nil {
+			return nil, fmt.Errorf("it does not start again: %w", err)
+		}
 	}
 	return s.main, nil
 }
-
-// end ends a process.
-func (*subject) end(p *process) { p.end() }
 
 // lastWords returns the end of what the process wrote that did so last, if that was not before.
 func (s *subject) lastWords(since time.Time) (words string) {
@@ -224,22 +201,5 @@ func (s *subject) lastWords(since time.Time) (words string) {
 	return words
 }
 
-var errNoTool = errors.New("no tool may be called, and one that does not exist is not refused")
-
-// given returns the arguments that the author gave for a tool.
-func (s *subject) given(name string) (out []json.RawMessage) {
-	for _, c := range s.Calls {
-		if c.Name == name {
-			out = append(out, c.Arguments)
-		}
-	}
-	return out
-}
-
-// named returns a list of names, shortened.
-func named(all []string) string {
-	if len(all) > maxNamed {
-		return strings.Join(all[:maxNamed], ", ") + fmt.Sprintf(" and %d more", len(all)-maxNamed)
-	}
-	return strings.Join(all, ", ")
-}
+// endTemp ends the name of the TMPDIR of a process that is loose.
+const endTemp = "-end"

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,13 +13,14 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// tree is what a directory contains: by the path from there, what would show a change.
+// tree is what a directory contained at a moment, and what is written there from then on.
 type tree struct {
-	entries map[string]string
-	whole   bool // it was not too large
+	dir     string
+	entries map[string]string // by the path from there, what would show a change
+	whole   bool              // it was not too large
 
-	dir, end string            // itself, and a directory in which the last notice is made
-	notices  *fsnotify.Watcher // of what is written in it meanwhile; nil: there are none
+	notices *fsnotify.Watcher // nil: the system does not say what is written
+	end     string            // a directory in which the last notice is made
 }
 
 // The limits of a tree.
@@ -27,65 +29,101 @@ const (
 	maxHashed  = 1 << 20 // bytes of a file; of a larger one only size and time count
 )
 
-var errTooLarge = errors.New("too many files")
-
 // treeOf reads a directory. Links are not followed.
 func treeOf(dir string) tree {
 	t := tree{dir: dir, entries: map[string]string{}}
 	err := fs.WalkDir(os.DirFS(dir), ".", func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case path == ".":
+		if path == "." {
 			return err
-		case len(t.entries) == maxEntries:
-			return errTooLarge
-		case err != nil:
-			t.entries[path] = err.Error()
-			return nil //nolint:nilerr // it is compared
 		}
-		t.entries[path] = fingerprint(filepath.Join(dir, path), d)
+		if t.entries[path] = fmt.Sprint(err); err == nil {
+			t.entries[path] = fingerprint(filepath.Join(dir, path), d)
+		}
+		if len(t.entries) > maxEntries {
+			return fs.SkipAll
+		}
 		return nil
 	})
-	t.whole = err == nil
+	t.whole = err == nil && len(t.entries) <= maxEntries
 	return t
 }
 
 func fingerprint(path string, d fs.DirEntry) string {
 	info, err := d.Info()
-	if err != nil {
-		return err.Error()
-	}
-	shown := fmt.Sprint(info.Mode(), " ")
 	switch {
+	case err != nil:
+		return err.Error()
 	case d.IsDir():
-		return shown
+		return info.Mode().String()
 	case !info.Mode().IsRegular() || info.Size() > maxHashed:
-		return shown + fmt.Sprint(info.Size(), info.ModTime())
+		return fmt.Sprint(info.Mode(), info.Size(), info.ModTime())
 	}
 	text, err := os.ReadFile(path) //nolint:gosec // of the workspace
-	return shown + fmt.Sprintf("%x %v", sha256.Sum256(text), err)
+	return fmt.Sprintf("%v %x %v", info.Mode(), sha256.Sum256(text), err)
 }
 
-// changes returns the paths that differ between two trees, sorted.
-func changes(before, after tree) (paths []string) {
-	for path, now := range after.entries {
-		if before.entries[path] != now {
-			paths = append(paths, filepath.ToSlash(path))
+// watch reads a directory, and has the system say from now on what is written there: what is removed again is seen,
+// too. Where the system does not, as of too many directories, only what stays is seen.
+func (s *subject) watch(dir string) tree {
+	t := treeOf(dir)
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		return t
+	}
+	t.end, err = os.MkdirTemp(s.dir, "")
+	err = errors.Join(err, w.Add(t.end), w.Add(dir))
+	for path, mode := range t.entries {
+		if mode[0] == 'd' && err == nil {
+			err = w.Add(filepath.Join(dir, path))
 		}
 	}
-	for path := range before.entries {
-		if _, there := after.entries[path]; !there {
-			paths = append(paths, filepath.ToSlash(path))
+	if err != nil {
+		_ = w.Close()
+		return t
+	}
+	t.notices = w
+	return t
+}
+
+// written ends the watch, and returns the paths that were made, written or removed since it began.
+func (t *tree) written() (paths []string) {
+	if t.notices == nil {
+		return nil
+	}
+	defer func() { _ = t.notices.Close() }()
+	if os.Mkdir(filepath.Join(t.end, "end"), 0o700) != nil {
+		return nil
+	}
+	for {
+		select {
+		case e := <-t.notices.Events:
+			path, err := filepath.Rel(t.dir, e.Name)
+			switch {
+			case filepath.Dir(e.Name) == t.end:
+				return paths
+			case err == nil && e.Op != fsnotify.Chmod && !slices.Contains(paths, path):
+				paths = append(paths, path)
+			}
+		case err := <-t.notices.Errors: // there were too many
+			if err != nil {
+				return paths
+			}
 		}
 	}
-	slices.Sort(paths)
-	return paths
 }
 
 // changed is the finding about a directory that should be as it was.
-func changed(before, after tree, when string) finding {
-	written, left := before.written(), changes(before, after)
-	switch {
-	case !after.whole || !before.whole:
+func (t *tree) changed(when string) finding {
+	written, now := t.written(), treeOf(t.dir)
+	for path, is := range now.entries {
+		if was := t.entries[path]; was == is {
+			delete(t.entries, path)
+		} else {
+			t.entries[path] = is
+		}
+	}
+	switch left := slices.Sorted(maps.Keys(t.entries)); {
+	case !t.whole || !now.whole:
 		return skip("the workspace has more than %d files", maxEntries)
 	case len(left) > 0:
 		return fail("since %s, this has changed in the workspace: %s", when, named(left))

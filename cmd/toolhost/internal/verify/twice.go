@@ -1,36 +1,18 @@
 package verify
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/sync/errgroup"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/internal/schema"
 )
-
-// The limits of calls that are made many times more.
-const (
-	repeatTime = time.Second // which one has taken
-	repeatSize = 1 << 20     // of its answer, in bytes
-	sessions   = 16          // at a time
-)
-
-// repeated returns the calls that may be made again.
-func (s *subject) repeated() (out []*call) {
-	for _, c := range s.calls {
-		if c.good && s.mayCall(c.declared) && len(c.args) < chunkSize && proto.Size(c.out) < repeatSize {
-			out = append(out, c)
-		}
-	}
-	return out
-}
 
 // newMark returns a text that is nowhere else, of a kind that most tools return as it is. It also names a session.
 func newMark() string { return strings.ToLower("mark" + rand.Text()[:12]) }
@@ -50,68 +32,49 @@ func withMark(ctx context.Context, c *call, mark string) []byte {
 	return args
 }
 
-// shows makes a call in a session, and reports whether the answer has a mark that is another's.
-func (s *subject) shows(ctx context.Context, p *process, c *call, mark string, others ...string) (bool, error) {
-	in := s.request(c.def.Name, withMark(ctx, c, mark))
-	in.Session = mark
-	out, err := p.link.execute(ctx, in)
-	if err != nil {
-		return false, fmt.Errorf("%s: %w", c, err)
-	}
-	said := strings.ToLower(out.String())
-	foreign := func(other string) bool { return other != mark && strings.Contains(said, other) }
-	return slices.ContainsFunc(others, foreign), nil
+// free returns calls that can be made so many times more with other texts than those that the author gave.
+func (s *subject) free(times int) []*call {
+	return slices.DeleteFunc(s.brief(times), func(c *call) bool { return !s.mayCall(c.declared) })
 }
 
-// checkSessions makes the calls in a session, and again in another one.
-func checkSessions(ctx context.Context, s *subject, p *process) finding {
-	var f faults
-	free := false
-	one, two := newMark(), newMark()
-	for _, mark := range []string{one, two} {
-		for _, c := range s.brief() {
-			free = free || strings.Contains(string(withMark(ctx, c, mark)), mark)
-			if leak, err := s.shows(ctx, p, c, mark, one); err != nil {
-				return failIf(err)
-			} else if leak {
-				f.add("session leak: %s answers with a text that another session sent", c.shown())
-			}
+// foreign is a check that makes each call in several sessions, with a text of its own in each: no answer has another's.
+// Times is how many times as long as one call they take.
+func foreign(sessions, atATime, times int, what string) runner {
+	return onLive(func(ctx context.Context, s *subject, p *process) finding {
+		marks := make([]string, sessions)
+		for i := range marks {
+			marks[i] = newMark()
 		}
-	}
-	if !free {
-		return skip("no call that may be repeated has a free text, by which answers could be told apart")
-	}
-	return f.finding(Fail)
-}
-
-// brief returns those of the repeated calls that are made often.
-func (s *subject) brief() []*call {
-	return slices.DeleteFunc(s.repeated(), func(c *call) bool { return c.took > repeatTime && !s.Long })
-}
-
-// checkMixed makes each call in several sessions at once.
-func checkMixed(ctx context.Context, s *subject, p *process) finding {
-	var f faults
-	marks := make([]string, sessions)
-	for i := range marks {
-		marks[i] = newMark()
-	}
-	for _, c := range s.brief() {
-		var all errgroup.Group
-		for _, mark := range marks {
-			all.Go(func() error {
-				mixed, err := s.shows(ctx, p, c, mark, marks...)
-				if mixed {
+		var f faults
+		free := false
+		for _, c := range s.free(times) {
+			free = free || bytes.Contains(withMark(ctx, c, marks[0]), []byte(marks[0]))
+			var all errgroup.Group
+			all.SetLimit(atATime)
+			for _, mark := range marks {
+				all.Go(func() error {
+					in := s.request(c.def.Name, withMark(ctx, c, mark))
+					in.Session = mark
+					out, err := p.client.Execute(ctx, in)
+					if err != nil {
+						return fmt.Errorf("%s: %w", c, err)
+					}
 					s.mu.Lock()
 					defer s.mu.Unlock()
-					f.add("answers mixed up: %s answers with a text of another call that runs at the same time", c.shown())
-				}
-				return err
-			})
+					said := strings.ToLower(out.String())
+					if slices.ContainsFunc(marks, func(other string) bool { return other != mark && strings.Contains(said, other) }) {
+						f.add(what, c.shown())
+					}
+					return nil
+				})
+			}
+			if err := all.Wait(); err != nil {
+				return failIf(err)
+			}
 		}
-		if err := all.Wait(); err != nil {
-			return failIf(err)
+		if !free {
+			return skip("no call that may be repeated has a free text, by which answers could be told apart")
 		}
-	}
-	return f.finding(Fail)
+		return f.finding(Fail)
+	})
 }

@@ -41,7 +41,7 @@ func TestFaultsAndTwins(t *testing.T) {
 	for _, f := range watchFaults {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
-			o := verify.Options{}
+			o := verify.Options{Long: true}
 			if testing.Short() {
 				o.Checks = []string{f.check, shownBy[f.check], "start.by_hand"}
 			}

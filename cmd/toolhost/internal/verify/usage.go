@@ -4,31 +4,30 @@ import (
 	"cmp"
 	"context"
 	"debug/buildinfo"
+	"errors"
 	"fmt"
+	"os"
 	"syscall"
 	"time"
 
-	"github.com/prometheus/procfs"
+	"github.com/toolhost/toolhost/internal/confine"
 )
 
 // usage is what a process uses of the system.
 type usage struct {
 	rest, after moment // before the calls and after them
 	calls       int
-	told        bool // whether the system says what threads do
+	unknown     bool // they were of a tool that does not exist
 	busy        int  // percent of a processor that it takes at rest
 	err         error
 }
 
 // moment is the usage at one moment.
 type moment struct {
-	memory      int64 // resident, in bytes
-	descriptors int
-	threads     int
-	processes   int
-	tasks       int                          // goroutines; 0: they are not seen
-	work        map[int]procfs.ProcSchedstat // of each thread, by its number
-	ready       map[int]bool                 // which of them run, or could
+	confine.Usage
+	at                                     time.Time
+	work                                   time.Duration // of its threads, with the time for which they waited for others' programs
+	descriptors, threads, processes, tasks int           // tasks are goroutines; 0: they are not seen
 }
 
 // The measurement: calls before it, so that what is made once is made, calls, and how long the
@@ -38,49 +37,44 @@ const (
 	measured = 1000
 	atRest   = 500 * time.Millisecond
 	settle   = 200 * time.Millisecond
-	longest  = 5 * time.Second // for more calls than those
+	longest  = 5 * time.Second // for the calls
 )
 
-// look reads the usage of a process.
-func (p *process) look() (u moment, err error) {
-	of, err := procfs.NewProc(p.pid)
-	if err != nil {
-		return u, fmt.Errorf("this system does not say what a process uses: %w", err)
+var errUnseen = errors.New("this system does not say what a process uses")
+
+// look reads the usage of a process and of what it has started.
+func (p *process) look() (m moment, err error) {
+	below, all := confine.UsageBelow(p.Pid, maxEntries)
+	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", p.Pid))
+	if err != nil || len(all) == 0 {
+		return m, errUnseen
 	}
-	stat, err := of.Stat()
-	if err != nil {
-		return u, err
+	m = moment{Usage: below, at: time.Now(), threads: len(threads), descriptors: confine.Descriptors(all)}
+	m.processes, _ = p.group.Usage()
+	for _, thread := range threads { // one that always has something to do works or waits, also on a busy machine
+		var worked, waited time.Duration
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/schedstat", p.Pid, thread.Name())) // it may have ended
+		_, _ = fmt.Sscan(string(text), &worked, &waited)
+		m.work += worked + waited
 	}
-	u.threads, u.memory = stat.NumThreads, int64(stat.ResidentMemory())
-	u.processes, _ = p.group.Usage()
-	threads, _ := procfs.AllThreads(p.pid) // one may end meanwhile, and not every system tells
-	u.work, u.ready = map[int]procfs.ProcSchedstat{}, map[int]bool{}
-	for _, thread := range threads {
-		if work, err := thread.Schedstat(); err == nil {
-			u.work[thread.PID] = work
-			stat, err := thread.Stat()
-			u.ready[thread.PID] = err == nil && stat.State == "R"
-		}
-	}
-	u.descriptors, err = of.FileDescriptorsLen()
-	return u, err
+	m.work = cmp.Or(m.work, m.CPU)
+	return m, nil
 }
 
-// busy returns how many percent of a processor the threads have taken between two moments.
-// The time for which a thread waited for others' programs does not count: on a busy machine a
-// thread that always has something to do gets little.
-func busy(first, last moment, between time.Duration) int {
-	var percent float64
-	for id, now := range last.work {
-		before := first.work[id]
-		ran := float64(now.RunningNanoseconds - before.RunningNanoseconds)
-		waited := float64(now.WaitingNanoseconds - before.WaitingNanoseconds)
-		if first.ready[id] && last.ready[id] { // and how long it waits for its turn is not told before that
-			waited = float64(between)
+// busy returns how many percent of a processor the process takes when it is at rest, or cancelTime has passed.
+func (p *process) busy(ctx context.Context) (percent int, err error) {
+	for range cancelTime / atRest {
+		first, err := p.look()
+		if err == nil {
+			err = pause(ctx, atRest)
 		}
-		percent += 100 * ran / max(float64(between)-waited, ran, 1)
+		last, again := p.look()
+		percent = int(100 * (last.work - first.work) / max(last.at.Sub(first.at), 1))
+		if err = cmp.Or(err, again); err != nil || percent <= busyPercentage {
+			return percent, err
+		}
 	}
-	return int(percent)
+	return percent, nil
 }
 
 // measure measures a process of its own, once.
@@ -101,60 +95,45 @@ func (u *usage) take(ctx context.Context, s *subject) error {
 	if err != nil {
 		return err
 	}
-	defer s.end(p)
-	err = pause(ctx, settle)
-	first, bad := p.look()
-	began := time.Now()
-	last, worse := first, pause(ctx, atRest)
-	if err = cmp.Or(err, bad, worse); err == nil {
-		last, err = p.look()
+	defer p.end()
+	if err = pause(ctx, settle); err == nil {
+		u.busy, err = p.busy(ctx)
 	}
-	u.told, u.busy = len(last.work) > 0, busy(first, last, time.Since(began))
+	u.unknown = name == noTool
 	all := s.quick(longest / measured)
-	enough := func() bool {
-		return u.calls >= measured && (u.calls >= measured*len(all) || time.Since(began) > longest)
+	repeat := func(most int) (n int) { // or as many as there is time for
+		for began := time.Now(); n < most && (s.Long || time.Since(began) < longest); n++ {
+			if len(all) > 0 {
+				name, args = all[n%len(all)].def.Name, all[n%len(all)].args
+			}
+			if _, bad := p.client.Execute(ctx, s.request(name, args)); bad != nil {
+				break // what the tool needs may be gone; whether the process is, is seen below
+			}
+		}
+		return n
 	}
-	for i := 0; err == nil && !enough(); i++ {
-		if i == warmUp {
-			u.rest, err = p.look()
-			began = time.Now()
-		}
-		if len(all) > 0 {
-			name, args = all[i%len(all)].def.Name, all[i%len(all)].args
-		}
-		if err == nil {
-			_, err = p.link.execute(ctx, s.request(name, args))
-		}
-		u.calls = max(i+1-warmUp, 0)
+	if err == nil {
+		repeat(warmUp)
+		u.rest, err = p.look()
+		u.calls = repeat(measured * max(1, len(all)))
 	}
 	if err == nil {
 		u.after, err = p.look()
-		u.after.tasks = p.tasks(s.path)
+		u.after.tasks = p.tasks(ctx, s.path)
 	}
 	return err
 }
 
 // tasks ends a program in Go by the signal upon which its runtime writes what each goroutine does, and counts them.
-func (p *process) tasks(path string) int {
+func (p *process) tasks(ctx context.Context, path string) int {
 	if _, err := buildinfo.ReadFile(path); err != nil {
 		return 0
 	}
 	p.stderr.mu.Lock()
 	p.stderr.dumps = true
 	p.stderr.mu.Unlock()
-	p.killing.Lock()
-	if !p.reaped {
-		_ = syscall.Kill(p.pid, syscall.SIGQUIT)
-	}
-	p.killing.Unlock()
-	p.waitEnd(dumpTime)
-	late := time.After(dumpTime)
-	for _, more := p.stderr.look(); more != nil; _, more = p.stderr.look() { // what it wrote last is still to be read
-		select {
-		case <-more:
-		case <-late:
-			return 0
-		}
+	if p.Signal(syscall.SIGQUIT) != nil || !p.ends(ctx, dumpTime) { // and so all that it wrote is read
+		return 0
 	}
 	p.stderr.mu.Lock()
 	defer p.stderr.mu.Unlock()
@@ -165,10 +144,8 @@ func (p *process) tasks(path string) int {
 const dumpTime = 30 * time.Second
 
 func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -187,7 +164,7 @@ var kept = []struct {
 	limit int64
 	of    func(moment) int64
 }{
-	{"MiB of memory", 64, func(m moment) int64 { return m.memory >> 20 }},
+	{"MiB of memory", 64, func(m moment) int64 { return m.Memory >> 20 }},
 	{"descriptors", 16, func(m moment) int64 { return int64(m.descriptors) }},
 	{"processes", 4, func(m moment) int64 { return int64(m.processes) }},
 	{"threads", 64, func(m moment) int64 { return int64(m.threads) }},
@@ -208,21 +185,15 @@ func resourceChecks() []Check {
 	return []Check{
 		uses("resources.idle", "at rest it leaves the processor alone", "wait for events, and do not poll in a loop",
 			func(u *usage, _ *subject) finding {
-				if !u.told {
-					return skip("this system does not say what a thread does")
-				}
-				if u.busy > busyPercentage {
-					return fail("at rest it takes %d %% of a processor", u.busy)
-				}
-				return passed
+				return foundIf(u.busy > busyPercentage, fail("at rest it takes %d %% of a processor", u.busy))
 			}),
 		uses("resources.memory", "at rest it takes less than 256 MiB, and less than it declares",
 			"load less at the start, or declare memory_bytes as it is", func(u *usage, s *subject) finding {
 				switch declared := s.about.GetNeeds().GetMemoryBytes(); {
-				case declared > 0 && u.rest.memory > declared:
-					return fail("it has %d MiB in memory, more than the %d MiB that it declares", u.rest.memory>>20, declared>>20)
-				case u.rest.memory > largeMemory:
-					return warn("it has %d MiB in memory", u.rest.memory>>20)
+				case declared > 0 && u.rest.Memory > declared:
+					return fail("it has %d MiB in memory, more than the %d MiB that it declares", u.rest.Memory>>20, declared>>20)
+				case u.rest.Memory > largeMemory:
+					return warn("it has %d MiB in memory", u.rest.Memory>>20)
 				}
 				return passed
 			}),
@@ -235,10 +206,17 @@ func resourceChecks() []Check {
 						f.add("after %d calls it has %d more %s", u.calls, more, k.what)
 					}
 				}
-				if len(f) == 0 && u.after.tasks == 0 {
-					return finding{Pass, "tasks and timers are not seen: only programs in Go list what runs in them"}
+				switch {
+				case len(f) > 0:
+					return f.finding(Fail)
+				case u.unknown:
+					return unknownCalled
+				case u.calls < measured:
+					return noted("%d calls were made, as they take long", u.calls)
+				case u.after.tasks == 0:
+					return noted("tasks and timers are not seen: only programs in Go list what runs in them")
 				}
-				return f.finding(Fail)
+				return passed
 			}),
 	}
 }

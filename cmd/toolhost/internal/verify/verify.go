@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -17,9 +18,9 @@ import (
 type Options struct {
 	// File is the plugin's executable. Required.
 	File string
-	// Groups and Checks choose the checks: patterns of groups and IDs. Empty: all. What a chosen
-	// check needs is run, too, and reported only if it finds something.
-	Groups, Checks []string
+	// Checks choose the checks: patterns of IDs. Empty: all. What a chosen check needs is run, too, and reported only
+	// if it finds something.
+	Checks []string
 	// Calls are arguments for tools: those of tools that cannot be made from a schema, and of
 	// tools that are not safe and may be called.
 	Calls []tool.Call
@@ -37,8 +38,6 @@ type Options struct {
 	Fast, Long bool
 	// Begin is called with each check that begins; several can run at a time. Nil: nothing is.
 	Begin func(Check)
-	// Each is called with each result. Nil: nothing is.
-	Each func(Result)
 }
 
 // checkTimes is how many timeouts a check may take: it makes several calls.
@@ -83,9 +82,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 				report.Stderr = s.lastWords(since)
 			}
 			if chosen[c.ID] || v.outcome == Fail {
-				if res := report.add(c, v.finding, v.took); o.Each != nil {
-					o.Each(res)
-				}
+				report.add(c, v.finding, v.took)
 			}
 		}
 		left = left[n:]
@@ -99,14 +96,12 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 func (o Options) chosen() (map[string]bool, error) {
 	out := map[string]bool{}
 	for _, c := range Checks() {
-		all := len(o.Groups)+len(o.Checks) == 0
-		if all || matches(o.Groups, c.Group()) || matches(o.Checks, c.ID) {
+		if len(o.Checks) == 0 || matches(o.Checks, c.ID) {
 			out[c.ID] = true
 		}
 	}
 	if len(out) == 0 {
-		return nil, tool.Errorf(tool.CodeInvalidArguments,
-			"no check fits %s", strings.Join(slices.Concat(o.Groups, o.Checks), ", ")).Try("see toolhost dev verify --list")
+		return nil, tool.Errorf(tool.CodeInvalidArguments, "no check fits %s", strings.Join(o.Checks, ", ")).Try("see toolhost dev verify --list")
 	}
 	return out, nil
 }
@@ -148,17 +143,19 @@ func (s *subject) outcome(id string) Outcome {
 // maxTogether is how many checks run at a time: a plugin that starts slowly mostly waits, and each start takes memory.
 const maxTogether = 4
 
-// together runs checks that need nothing of each other but outcomes, which one of them waits for.
+// together runs checks that need nothing of each other but outcomes, which one of them waits for: those before it run.
 func (s *subject) together(ctx context.Context, checks []Check) {
-	var all sync.WaitGroup
+	var all errgroup.Group
+	all.SetLimit(maxTogether)
 	for _, c := range checks {
-		all.Go(func() {
+		all.Go(func() error {
 			v := s.found[c.ID]
 			defer close(v.done)
 			v.finding, v.took = s.try(ctx, c)
+			return nil
 		})
 	}
-	all.Wait()
+	_ = all.Wait() // none returns an error
 }
 
 // try runs a check if what it needs has passed.
@@ -174,9 +171,10 @@ func (s *subject) try(ctx context.Context, c Check) (f finding, took time.Durati
 		}
 	}
 	for _, before := range Checks() {
-		if v := s.found[before.ID]; before.ID == c.ID {
+		if before.ID == c.ID {
 			break
-		} else if v != nil && matches(c.unless, before.ID) {
+		}
+		if v := s.found[before.ID]; v != nil && matches(c.unless, before.ID) {
 			if <-v.done; v.outcome == Fail {
 				return skip("%s has failed", before.ID), 0
 			}
@@ -185,8 +183,6 @@ func (s *subject) try(ctx context.Context, c Check) (f finding, took time.Durati
 	if s.Fast && matches(slow, c.ID) {
 		return skip("--fast leaves it out"), 0
 	}
-	s.slots <- struct{}{}
-	defer func() { <-s.slots }()
 	if s.Begin != nil {
 		s.mu.Lock()
 		s.Begin(c)
@@ -205,9 +201,13 @@ func (s *subject) describe(r *Report) {
 		r.Plugin, r.Version = sanitize.Line(s.about.GetName(), 100), sanitize.Line(s.about.GetVersion(), 100)
 		r.SDK, r.Tools = sanitize.Line(s.about.GetSdk(), 100), len(s.about.GetTools())
 	}
+	often := s.brief(1)
 	for _, c := range s.calls {
 		if c.tried && !slices.Contains(r.Called, c.def.Name) {
 			r.Called = append(r.Called, c.def.Name)
+			if c.good && !slices.ContainsFunc(often, func(o *call) bool { return o.def.Name == c.def.Name }) {
+				r.Slow = append(r.Slow, c.def.Name)
+			}
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
 )
 
@@ -119,8 +120,8 @@ func runningRows(d *Data) (out []Row) {
 			style = dim
 		}
 		out = append(out, Row{ID: c.GetId(), Plugin: c.GetPlugin(), Call: c, style: style, cells: []string{
-			c.GetTool(), c.GetPhase(), Short(d.since(c.GetBegun().AsTime())), dash(c.GetCaller()), dash(c.GetPlugin()), c.GetId(),
-			dash(c.GetVia()), dash(c.GetClient()), dash(c.GetSession()), dash(c.GetAccount()), dash(c.GetParent()),
+			c.GetTool(), c.GetPhase(), Short(d.since(c.GetBegun().AsTime())), output.OrDash(c.GetCaller()), output.OrDash(c.GetPlugin()), c.GetId(),
+			output.OrDash(c.GetVia()), output.OrDash(c.GetClient()), output.OrDash(c.GetSession()), output.OrDash(c.GetAccount()), output.OrDash(c.GetParent()),
 		}})
 	}
 	return out
@@ -140,9 +141,9 @@ func pluginRows(d *Data) (out []Row) {
 			cpu, memory, files = fmt.Sprintf("%.0f", t.cpu), size(p.GetMemoryBytes()), count(int64(p.GetDescriptors()))
 		}
 		out = append(out, Row{ID: p.GetName(), Plugin: p.GetName(), State: p, style: style, cells: []string{
-			p.GetName(), dash(p.GetState()), count(int64(p.GetCalls())), cpu, memory,
+			p.GetName(), output.OrDash(p.GetState()), count(int64(p.GetCalls())), cpu, memory,
 			took(p.GetP50Ns()), took(p.GetP99Ns()), count(int64(p.GetWaiting())), rate(t.rate), count(t.failed), count(int64(p.GetStarts())),
-			count(int64(p.GetCrashes())), files, count(p.GetRefusedAccesses()), cmp.Or(p.GetKind(), "plugin"), nonZero(int64(p.GetPid())), p.GetReason(),
+			count(int64(p.GetCrashes())), files, count(p.GetRefusedAccesses()), cmp.Or(p.GetKind(), "plugin"), output.NumberOrDash(int(p.GetPid())), p.GetReason(),
 		}})
 	}
 	return out
@@ -156,7 +157,7 @@ func callerRows(d *Data) (out []Row) {
 	for name, t := range d.callers {
 		c := busy[name]
 		out = append(out, Row{ID: name, Caller: name, cells: []string{
-			dash(name), count(int64(c.GetRunning())), count(int64(c.GetWaiting())), rate(t.rate), count(t.ended), count(t.failed),
+			output.OrDash(name), count(int64(c.GetRunning())), count(int64(c.GetWaiting())), rate(t.rate), count(t.ended), count(t.failed),
 		}})
 	}
 	slices.SortFunc(out, func(a, b Row) int {
@@ -174,8 +175,8 @@ func endedRows(d *Data) (out []Row) {
 			style = bad
 		}
 		out = append(out, Row{ID: c.GetId(), Plugin: c.GetPlugin(), Ended: c, style: style, cells: []string{
-			c.GetTool(), cmp.Or(c.GetCode(), "ok"), took(c.GetTookNs()), Short(d.since(endOf(c))), why(c.GetPhases()), dash(c.GetCaller()),
-			dash(c.GetPlugin()), c.GetId(), dash(c.GetClient()), c.GetMessage(),
+			c.GetTool(), cmp.Or(c.GetCode(), "ok"), took(c.GetTookNs()), Short(d.since(endOf(c))), why(c.GetPhases()), output.OrDash(c.GetCaller()),
+			output.OrDash(c.GetPlugin()), c.GetId(), output.OrDash(c.GetClient()), c.GetMessage(),
 		}})
 	}
 	return out

@@ -97,20 +97,6 @@ func rate(perSecond float64) string {
 	return count(int64(perSecond + 0.5))
 }
 
-func nonZero(n int64) string {
-	if n == 0 {
-		return "-"
-	}
-	return fmt.Sprint(n)
-}
-
-func dash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
-}
-
 // sparks returns the newest numbers as bars, one a column.
 func sparks(seconds []*daemonv1.Latency, of func(*daemonv1.Latency) int64, width int) string {
 	seconds = seconds[max(0, len(seconds)-max(0, width)):]

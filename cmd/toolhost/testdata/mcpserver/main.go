@@ -1,11 +1,12 @@
 // Command mcpserver is an MCP server on standard input and output, which behaves as its
-// arguments say: mcpserver [-describe FILE] [-die] [-prompts NAMES] [-resources URIS] TOOL...
+// arguments say: mcpserver [-claims FILE] [-describe FILE] [-die] [-page URI] [-prompts NAMES] [-resources URIS] TOOL...
 package main
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -64,6 +65,8 @@ func readResource(_ context.Context, r *mcp.ReadResourceRequest) (*mcp.ReadResou
 
 func main() {
 	describe := flag.String("describe", "", "a `FILE` that has the description of the tools")
+	claims := flag.String("claims", "", "a `FILE` that has the annotations of the tools, as JSON")
+	page := flag.String("page", "", "the `URI` of the page in which tools are shown")
 	die := flag.Bool("die", false, "end at once")
 	prompts := flag.String("prompts", "", "`NAMES` of prompts, with commas between")
 	resources := flag.String("resources", "", "`URIS` of resources, and templates of such, with blanks between")
@@ -89,10 +92,22 @@ func main() {
 			os.Exit(2)
 		}
 		no := false
-		mcp.AddTool(server, &mcp.Tool{
+		tool := &mcp.Tool{
 			Name: name, Description: description,
 			Annotations: &mcp.ToolAnnotations{ReadOnlyHint: name == "echo", IdempotentHint: name == "echo", DestructiveHint: &no},
-		}, func(ctx context.Context, req *mcp.CallToolRequest, in text) (*mcp.CallToolResult, any, error) {
+		}
+		if *claims != "" {
+			content, err := os.ReadFile(*claims)
+			tool.Annotations = &mcp.ToolAnnotations{}
+			if err := errors.Join(err, json.Unmarshal(content, tool.Annotations)); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+		}
+		if *page != "" {
+			tool.Meta = mcp.Meta{"ui": map[string]any{"resourceUri": *page}}
+		}
+		mcp.AddTool(server, tool, func(ctx context.Context, req *mcp.CallToolRequest, in text) (*mcp.CallToolResult, any, error) {
 			if parent, _ := req.Params.Meta["traceparent"].(string); name == "trace" {
 				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: parent}}}, nil, nil
 			}
