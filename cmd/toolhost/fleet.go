@@ -145,23 +145,16 @@ func showFleet(ctx context.Context, s *session.Session, on string) error {
 	}
 	for _, t := range v.Tools {
 		if t.Waiting > 0 {
-			s.Out.Printf("%s: %s for a place, the first for %v\n", printable(t.Name), waits(t.Waiting), t.Oldest.Round(100*time.Millisecond))
+			s.Out.Printf("%s: %d waiting for a host, the first for %v\n", printable(t.Name), t.Waiting, t.Oldest.Round(100*time.Millisecond))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.Queue.Tools)) {
-		s.Out.Printf("%s: %s for a worker\n", printable(name), waits(int(v.Queue.Tools[name])))
+		s.Out.Printf("%s: %d waiting for a worker\n", printable(name), v.Queue.Tools[name])
 	}
 	if text := queueText(&v.Queue); v.Queue.Open || v.Queue.Reason != "" {
 		s.Out.Printf("%s\n", printable(strings.TrimPrefix(text, ", ")))
 	}
 	return err
-}
-
-func waits(n int) string {
-	if n == 1 {
-		return "1 call waits"
-	}
-	return plural(n, "call") + " wait"
 }
 
 func hostRow(h fleet.HostStatus) []string {

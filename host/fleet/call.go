@@ -74,7 +74,7 @@ func (r *remoteCall) tried(ctx context.Context) (res tool.Result, err error) {
 	for first, again := true, false; ; first = false {
 		a, none := r.place(ctx)
 		if none != nil {
-			if first || ctx.Err() != nil && r.arrival > 0 {
+			if first || ctx.Err() != nil && r.arrival > 0 || isFull(tool.AsError(none)) {
 				return tool.Result{}, none
 			}
 			return res, err // no other host can take it

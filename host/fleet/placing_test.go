@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/fleet"
+	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -56,7 +57,8 @@ func placed(t *testing.T, s *site, rule fleet.Rule, options []func(*tool.Definit
 		join(t, s.config(name, append([]func(*fleet.Config){share("*")}, r.change...)...), handler("t", run, options...), handler("other", slow))
 	}
 	rule.Tools = "*"
-	n := join(t, s.config("caller", mount("*"), func(c *fleet.Config) {
+	unlimited := host.WithDefaults(func(all *plugin.Settings) { all.Limits.Running = 0 })
+	n := joined(t, newHost(t, unlimited), s.config("caller", mount("*"), func(c *fleet.Config) {
 		c.Rules, c.Labels = []fleet.Rule{rule}, map[string]string{"region": "eu"}
 	}))
 	n.shared(t, "t", 1, len(all))
@@ -223,7 +225,8 @@ func TestWaiting(t *testing.T) { //nolint:paralleltest // bubbles are alone
 		var all sync.WaitGroup
 		for range 1 + 1024 + 3 {
 			all.Go(func() {
-				if _, err := n.Execute(crowd, tool.Call{Name: "t"}); tool.CodeOf(err) == tool.CodeResourceExhausted && strings.Contains(err.Error(), "as many of its calls wait here as may") {
+				_, err := n.Execute(crowd, tool.Call{Name: "t"})
+				if e := tool.AsError(err); e != nil && strings.Contains(e.Message, "as many of its calls wait here as may") {
 					full.Add(1)
 				}
 			})
