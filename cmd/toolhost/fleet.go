@@ -143,6 +143,14 @@ func showFleet(ctx context.Context, s *session.Session, on string) error {
 			}
 		}
 	}
+	for _, t := range v.Tools {
+		if t.Waiting > 0 {
+			s.Out.Printf("%s: %d waiting for a host, the first for %v\n", printable(t.Name), t.Waiting, t.Oldest.Round(100*time.Millisecond))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(v.Queue.Tools)) {
+		s.Out.Printf("%s: %d waiting for a worker\n", printable(name), v.Queue.Tools[name])
+	}
 	if text := queueText(&v.Queue); v.Queue.Open || v.Queue.Reason != "" {
 		s.Out.Printf("%s\n", printable(strings.TrimPrefix(text, ", ")))
 	}

@@ -62,12 +62,18 @@ func (w *world) hosts() map[string]fleet.HostStatus {
 	return out
 }
 
+// shows waits until a command prints a text.
+func (w *world) shows(text string, args ...string) {
+	w.t.Helper()
+	w.until(text, func() bool { return strings.Contains(w.run(args...).exits(0).stdout, text) })
+}
+
 // What one daemon shares, another mounts, calls, and sees come and go.
 func TestFleet(t *testing.T) {
 	t.Parallel()
 	a, b := newWorld(t, "player"), newWorld(t, "fs")
 	b.sharesKey(a)
-	a.configure("nats: {share: [play.*], labels: {gpu: '1'}}")
+	a.configure("nats: {share: [play.*], labels: {gpu: '1'}, max_calls: 1}")
 	one := a.serve("--nats", "embedded:0", "--name", "a")
 	b.configure("nats: {mount: [play.*]}")
 	b.serve("--nats", one.server(), "--name", "b")
@@ -96,12 +102,18 @@ func TestFleet(t *testing.T) {
 	}
 	a.run("audit", "--tool", "play.echo", "--json").exits(0).prints(`"b/*"`, `"fleet"`)
 
-	w := newWork(t)
+	w, queued := newWork(t), newWork(t)
+	queued.mayEnd()
 	_, called := b.start("", "call", "--plugin-dir", b.plugins, "play.run", w.call())
 	b.until("the call runs", func() bool { return w.runs() == 1 })
+	_, waited := b.start("", "call", "--plugin-dir", b.plugins, "play.run", queued.call())
+	b.shows("play.run: 1 waiting for a host, the first for ", "fleet")
 	b.run("fleet", "drain", "a").exits(0).prints("a drains")
 	b.until("a drains", func() bool { return b.hosts()["a"].State == fleet.HostDraining })
 	b.run("call", "play.echo").exits(6)
+	if o := <-waited; o.status != 5 || queued.runs() > 0 {
+		t.Errorf("the call that waited exits with %d: %s", o.status, o.stderr)
+	}
 	b.run("fleet", "drain", "a", "--timeout", "10ms").exits(7).says("within 10ms: 1 left")
 	b.run("fleet", "drain", "a", "--timeout", "-1s").exits(2)
 	w.mayEnd()
@@ -267,6 +279,15 @@ func TestFleetWithoutServer(t *testing.T) {
 	b.until("the tools are there", func() bool { return b.knows("play.echo") })
 	b.run("call", "play.echo").exits(0)
 	b.run("status").exits(0)
+}
+
+// Daemons that are not named have the machine's name: the second one says so.
+func TestFleetOfOneName(t *testing.T) {
+	t.Parallel()
+	a, b := newWorld(t), newWorld(t)
+	b.sharesKey(a)
+	one := a.serve("--nats", "embedded:0")
+	b.begin("--nats", one.server()).await("another host of the fleet has this host's name: give one of them another by nats.name")
 }
 
 // A peer that is taken out of the configuration is let go: its call ends in peace, also where the server is in the

@@ -378,6 +378,7 @@ func TestCallsRefused(t *testing.T) {
 	for range 2 {
 		b.detach("play.run", work.call())
 	}
+	b.shows("play.run: 2 waiting for a worker", "fleet")
 	b.run("call", "--detach", "play.run", work.call()).exits(5).says("the queue of durable calls is full")
 	begin := time.Now()
 	b.run("call", "play.run", work.call()).exits(5).says("full")

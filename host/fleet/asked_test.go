@@ -32,7 +32,7 @@ func after(d time.Duration) host.SessionOption {
 // A person on the other host takes longer than the tool may: the call waits, and its caller is told. What the caller
 // bounds himself is over when he says, and a host for which no one ever answers holds a call for an hour.
 func TestPersonOnOtherHostIsAsked(t *testing.T) { //nolint:paralleltest // bubbles are alone
-	for name, c := range map[string]struct {
+	for name, c := range map[string]struct { //nolint:paralleltest // as above
 		answer  time.Duration // 0: never
 		runs    time.Duration // then
 		own     time.Duration // the caller's bound
@@ -46,7 +46,7 @@ func TestPersonOnOtherHostIsAsked(t *testing.T) { //nolint:paralleltest // bubbl
 		"caller does not wait":        {answer: time.Minute, own: 5 * time.Second, want: tool.CodeDeadlineExceeded, between: [2]time.Duration{5 * time.Second, 6 * time.Second}},
 		"never":                       {want: tool.CodeDeadlineExceeded, between: [2]time.Duration{time.Hour, time.Hour + 5*time.Second}},
 	} {
-		t.Run(name, func(t *testing.T) { //nolint:paralleltest // as above
+		t.Run(name, func(t *testing.T) {
 			if name == "never" && testing.Short() {
 				t.Skip("an hour of a fleet takes seconds; package wire has the bound")
 			}

@@ -62,6 +62,7 @@ type remoteCall struct {
 	but     []*member   // hosts that it does not go to again
 	only    []*member   // those that it has to go to; nil: any
 	arrival uint64      // its number among those that wait; 0: it did not
+	arrived time.Time   // when it got that
 	refusal *tool.Error // by the last host that was full
 
 	// home is the host that the session has got by this call. Guarded by the lock of routes.
@@ -73,7 +74,7 @@ func (r *remoteCall) tried(ctx context.Context) (res tool.Result, err error) {
 	for first, again := true, false; ; first = false {
 		a, none := r.place(ctx)
 		if none != nil {
-			if first || ctx.Err() != nil && r.arrival > 0 {
+			if first || ctx.Err() != nil && r.arrival > 0 || isFull(tool.AsError(none)) {
 				return tool.Result{}, none
 			}
 			return res, err // no other host can take it

@@ -80,7 +80,7 @@ func structured(text []byte) answer {
 }
 
 // liarSite has an honest host b, and a, which mounts the tools of both.
-func liarSite(t *testing.T, change ...func(*fleet.Config)) (s *site, a *node, lie func(*liar) *raw) {
+func liarSite(t *testing.T, change ...func(*fleet.Config)) (s *site, a *node, lie func(*liar, ...map[string]any) *raw) {
 	t.Helper()
 	key := newKey(t)
 	s = siteOf(t, newKey(t), key)
@@ -89,8 +89,8 @@ func liarSite(t *testing.T, change ...func(*fleet.Config)) (s *site, a *node, li
 		c.Peers = map[string]fleet.Peer{"liar": {Key: key.Public(), Mount: []string{"lie.*"}}}
 	})...))
 	a.text(t, "who")
-	return s, a, func(l *liar) *raw {
-		r := s.newRaw(t, key, nil, l.run)
+	return s, a, func(l *liar, says ...map[string]any) *raw {
+		r := s.newRaw(t, key, append(says, nil)[0], l.run)
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan struct{})
 		go func() { // it is announced as an honest host is
@@ -351,5 +351,36 @@ func TestLiesInCalls(t *testing.T) {
 func structuredMeta(meta string) answer {
 	return func(context.Context, tool.Call) (tool.Result, error) {
 		return tool.Result{IsError: true, Meta: json.RawMessage(meta)}, nil
+	}
+}
+
+// What a host says of its load attracts no calls: one that fails them all is left alone, however idle it says it is.
+func TestLiesAboutLoad(t *testing.T) {
+	t.Parallel()
+	for name, load := range map[string]map[string]int{
+		"idle":      {"running": 0, "slots": 1 << 62},
+		"overflows": {"running": 1 << 62, "waiting": 1 << 62, "slots": 1 << 62},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, a, lie := liarSite(t)
+			honest, _ := join(t, s.config("c", share("*")), says("lie.true", "c")).Get("lie.true")
+			same := offered{Name: "lie.true", text: require.Must(json.Marshal(honest.Definition))(t)}
+			sum := sha256.Sum256(same.text)
+			same.Digest = hex.EncodeToString(sum[:])
+			var lied atomic.Int64
+			lie(&liar{offers: []offered{same}, place: map[string]answer{"lie.true": func(context.Context, tool.Call) (tool.Result, error) {
+				lied.Add(1)
+				return tool.Result{}, tool.Errorf(tool.CodeToolFailed, "it fails")
+			}}}, map[string]any{"load": load})
+			a.shared(t, "lie.true", 1, 2)
+			const calls = 300
+			for range calls {
+				_, _ = a.Execute(t.Context(), tool.Call{Name: "lie.true"})
+			}
+			if n := lied.Load(); n > calls/10 {
+				t.Errorf("the liar had %d of %d calls", n, calls)
+			}
+		})
 	}
 }

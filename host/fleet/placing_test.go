@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -11,6 +15,9 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/fleet"
+	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -55,7 +62,8 @@ func placed(t *testing.T, s *site, rule fleet.Rule, options []func(*tool.Definit
 		join(t, s.config(name, append([]func(*fleet.Config){share("*")}, r.change...)...), handler("t", run, options...), handler("other", slow))
 	}
 	rule.Tools = "*"
-	n := join(t, s.config("caller", mount("*"), func(c *fleet.Config) {
+	unlimited := host.WithDefaults(func(all *plugin.Settings) { all.Limits.Running = 0 })
+	n := joined(t, newHost(t, unlimited), s.config("caller", mount("*"), func(c *fleet.Config) {
 		c.Rules, c.Labels = []fleet.Rule{rule}, map[string]string{"region": "eu"}
 	}))
 	n.shared(t, "t", 1, len(all))
@@ -65,19 +73,40 @@ func placed(t *testing.T, s *site, rule fleet.Rule, options []func(*tool.Definit
 // many makes calls from so many callers at a time, and returns those that failed.
 func (n *node) many(t *testing.T, callers, calls int) (failed int64) {
 	t.Helper()
+	failed, _ = n.timed(t, callers, calls)
+	return failed
+}
+
+// timed does what many does, and returns the median of what the calls took.
+func (n *node) timed(t *testing.T, callers, calls int) (failed int64, median time.Duration) {
+	t.Helper()
 	var next, bad atomic.Int64
 	var all sync.WaitGroup
+	took := make([]time.Duration, calls)
 	for range callers {
 		all.Go(func() {
-			for next.Add(1) <= int64(calls) {
+			for i := next.Add(1); i <= int64(calls); i = next.Add(1) {
+				begin := time.Now()
 				if res, err := n.Execute(t.Context(), tool.Call{Name: "t"}); err != nil || res.IsError {
 					bad.Add(1)
 				}
+				took[i-1] = time.Since(begin)
 			}
 		})
 	}
 	all.Wait()
-	return bad.Load()
+	slices.Sort(took)
+	return bad.Load(), took[calls/2]
+}
+
+// waiting returns the tool that has calls which wait; zero: none has.
+func (n *node) waiting() (out fleet.ToolStatus) {
+	for _, t := range n.Fleet.Tools() {
+		if t.Waiting > 0 {
+			out = t
+		}
+	}
+	return out
 }
 
 func limit(d time.Duration) []func(*tool.Definition) {
@@ -121,8 +150,8 @@ func TestPlacing(t *testing.T) { //nolint:paralleltest // bubbles are alone
 				n := placed(t, s, fleet.Rule{}, limit(time.Second), c.bad, takes(fast), takes(fast))
 				n.many(t, 16, 50)
 				c.bad.calls.Store(0)
-				if n.many(t, 16, 1500); share(c.bad, 1500) > c.most {
-					t.Errorf("%d of 1500 calls", c.bad.calls.Load())
+				if _, median := n.timed(t, 16, 1500); share(c.bad, 1500) > c.most || median > fast*13/10 {
+					t.Errorf("%d of 1500 calls, half of all took %v", c.bad.calls.Load(), median)
 				}
 			})
 		})
@@ -189,9 +218,14 @@ func TestWaiting(t *testing.T) { //nolint:paralleltest // bubbles are alone
 		time.Sleep(time.Millisecond)
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
+		var seen fleet.ToolStatus
+		time.AfterFunc(50*time.Millisecond, func() { seen = n.waiting() })
 		_, err := n.Execute(ctx, tool.Call{Name: "t"})
 		if e := tool.AsError(err); e == nil || e.Code != tool.CodeDeadlineExceeded {
 			t.Errorf("%v", err)
+		}
+		if seen.Waiting != 1 || seen.Oldest < 40*time.Millisecond || seen.Oldest > 60*time.Millisecond {
+			t.Errorf("while a call waited, the tool was %+v", seen)
 		}
 		for _, r := range n.Replicas() {
 			if r.Running != 1 {
@@ -202,6 +236,23 @@ func TestWaiting(t *testing.T) { //nolint:paralleltest // bubbles are alone
 		if failed := n.many(t, 2, 4); failed > 0 {
 			t.Error("the host is not used again")
 		}
+		crowd, end := context.WithCancel(t.Context())
+		var full atomic.Int32
+		var all sync.WaitGroup
+		for range 1 + 1024 + 3 {
+			all.Go(func() {
+				_, err := n.Execute(crowd, tool.Call{Name: "t"})
+				if e := tool.AsError(err); e != nil && strings.Contains(e.Message, "as many of its calls wait here as may") {
+					full.Add(1)
+				}
+			})
+		}
+		time.Sleep(100 * time.Millisecond)
+		if seen := n.waiting(); seen.Waiting != 1024 || full.Load() != 3 {
+			t.Errorf("%d calls wait, and %d were refused", seen.Waiting, full.Load())
+		}
+		end()
+		all.Wait()
 	})
 }
 
@@ -252,6 +303,35 @@ func TestCrashThereIsRepeated(t *testing.T) { //nolint:paralleltest // bubbles a
 			ran, crashed := b.calls.Load(), a.calls.Load()
 			if crashed == 0 || again && (failed > 0 || ran != 20) || !again && (failed != crashed || ran+crashed != 20) {
 				t.Errorf("idempotent: %v, %d failed, %d ran, %d crashed", again, failed, ran, crashed)
+			}
+		})
+	}
+}
+
+// The process of a plugin ends during a call, on hosts of one workspace, whose ledger the next run finds.
+func TestDeadPluginThere(t *testing.T) {
+	t.Parallel()
+	for name, runs := range map[string]int{"crash.flaky": 3, "crash.once": 2} { // an idempotent tool, and one that is not
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, root := newSite(t), t.TempDir()
+			ledger := filepath.Join(root, "ledger")
+			require.NoError(t, os.WriteFile(ledger, []byte(name+"\n"), 0o600)) // it has run once: so does the second run end it
+			once := host.WithDefaults(func(all *plugin.Settings) { all.Limits.MaxRetries = 0 })
+			for _, at := range []string{"b", "c"} {
+				dir := plugintest.Dir(t, plugintest.Crasher)
+				h := newHost(t, host.WithRoot(root), once)
+				require.Must(h.Load(t.Context(), dir))(t)
+				joined(t, h, s.config(at, share("crash.*")))
+			}
+			a := joined(t, newHost(t, once), s.config("a", mount("*")))
+			a.shared(t, name, 1, 2)
+			res, err := a.Execute(t.Context(), tool.Call{Name: name})
+			if again := runs == 3; again && (err != nil || res.Text() != "worked") || !again && tool.CodeOf(err) != tool.CodeCrashed {
+				t.Errorf("%q %v", res.Text(), err)
+			}
+			if text := require.Must(os.ReadFile(ledger))(t); strings.Count(string(text), name) != runs {
+				t.Errorf("the ledger has\n%s", text)
 			}
 		})
 	}

@@ -142,6 +142,9 @@ func (s *mounts) Tools() []ToolStatus {
 			}
 			status.Versions = append(status.Versions, now)
 		}
+		if p := s.pools[name]; p != nil {
+			status.Waiting, status.Oldest = p.waits(time.Now())
+		}
 		out = append(out, status)
 	}
 	return out

@@ -61,6 +61,10 @@ type ToolStatus struct {
 	// Versions are the definitions of the name that hosts share, the one that is used first. Those that differ only in
 	// texts are one, unless the rule names one of them.
 	Versions []VersionStatus `json:"versions"`
+	// Waiting is how many calls wait here as all hosts that could take them are full, and Oldest for how long the one does
+	// that has waited longest.
+	Waiting int           `json:"waiting,omitempty"`
+	Oldest  time.Duration `json:"oldest_ns,omitempty"`
 }
 
 // VersionStatus is one definition of a tool's name.

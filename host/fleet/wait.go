@@ -29,12 +29,22 @@ func (p *pool) wait(r *remoteCall) (*waiter, error) {
 			return nil, &e
 		}
 		p.arrivals++
-		r.arrival = p.arrivals
+		r.arrival, r.arrived = p.arrivals, time.Now()
 	}
 	w := &waiter{r, r.arrival, make(chan *attempt, 1)}
 	i, _ := slices.BinarySearchFunc(p.waiting, w.number, func(w *waiter, n uint64) int { return int(w.number) - int(n) }) //nolint:gosec // small
 	p.waiting = slices.Insert(p.waiting, i, w)
 	return w, nil
+}
+
+// waits returns how many calls wait, and for how long the one that came first has.
+func (p *pool) waits(now time.Time) (n int, oldest time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.waiting) > 0 {
+		oldest = now.Sub(p.waiting[0].call.arrived)
+	}
+	return len(p.waiting), oldest
 }
 
 // full is the error of a call that no host has a place for.

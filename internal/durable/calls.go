@@ -41,6 +41,9 @@ type Stats struct {
 	// Queued is how many calls of all hosts were in the queue when this one looked last, which may be
 	// half a minute ago, with those that run at least once.
 	Queued uint64 `json:"queued"`
+	// Tools are how many calls of the host's key no worker has begun, by the name of the tool where it runs; beyond 200
+	// tools, one counts as "(other)".
+	Tools map[string]uint64 `json:"tools,omitempty"`
 	// Ran is how many attempts have ended here.
 	Ran uint64 `json:"ran"`
 	// Refused is how many messages in the queue were refused: forged, damaged, or there again.
@@ -114,7 +117,7 @@ func (c *Calls) Drain(on bool) {
 // Stats returns what the host has done for the queue.
 func (c *Calls) Stats() Stats {
 	return Stats{
-		Running: c.worker.inProgress(), Slots: c.cfg.Slots, Queued: c.store.inQueue(),
+		Running: c.worker.inProgress(), Slots: c.cfg.Slots, Queued: c.store.inQueue(), Tools: c.news.waits(),
 		Ran: c.worker.ran.Load(), Refused: c.worker.refused.Load(),
 		State: c.store.level(StateName), Results: c.store.level(ResultsName), Differs: c.store.differs(),
 	}
@@ -135,6 +138,7 @@ type sighting struct {
 	revision uint64
 	due      time.Time // when to look at it, by the server's clock
 	since    time.Time // when it was told first, on this connection
+	tool     string    // that the call waits for; empty: a worker has begun
 }
 
 // maxOpen bounds the calls that are looked after, which is more than the queue has.
@@ -184,18 +188,37 @@ func (n *news) tellAll() {
 
 // note keeps what was told of a record.
 func (n *news) note(id string, e jetstream.KeyValueEntry) {
-	due := time.Time{}
+	var seen sighting
 	if e.Operation() == jetstream.KeyValuePut {
-		due = dueOf(e)
+		seen = glance(e)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch _, known := n.open[id]; {
-	case due.IsZero():
+	case seen.due.IsZero():
 		delete(n.open, id)
 	case known || len(n.open) < maxOpen:
-		n.open[id] = sighting{e.Revision(), due, time.Now()}
+		n.open[id] = seen
 	}
+}
+
+// mostTools bounds the tools whose calls are counted apart.
+const mostTools = 200
+
+// waits returns how many calls no worker has begun, by their tool.
+func (n *news) waits() map[string]uint64 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	out := map[string]uint64{}
+	for _, seen := range n.open {
+		name := seen.tool
+		if name != "" && out[name] == 0 && len(out) >= mostTools {
+			name = "(other)"
+		}
+		out[name]++
+	}
+	delete(out, "")
+	return out
 }
 
 // since returns for how long the server has said, over one connection, that this is the record: when the server was

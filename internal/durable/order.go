@@ -59,13 +59,15 @@ func (o *order) name() string {
 	return o.ID
 }
 
+func (o *order) spellsTool() bool { return ident.Spells(o.Tool, 128, "_.-") }
+
 func (o *order) check() error {
 	switch {
 	case !validID().MatchString(o.ID):
 		return errors.New("its ID is not one")
 	case max(len(o.Host), len(o.At)) > maxName || len(o.Caller) > maxName || len(o.Named) > maxName:
 		return fmt.Errorf("a name is longer than %d bytes", maxName)
-	case !ident.Spells(o.Tool, 128, "_.-") || !ident.Spells(o.Digest, 80, ":"):
+	case !o.spellsTool() || !ident.Spells(o.Digest, 80, ":"):
 		return errors.New("it names no tool")
 	case o.Mode != AtLeastOnce && o.Mode != AtMostOnce:
 		return fmt.Errorf("its mode is %.20q", o.Mode)

@@ -117,14 +117,14 @@ func (r *record) with(k Key, s status, result []byte) (*record, error) {
 	return &record{sealed: r.sealed, status: sealed, result: result, order: r.order, s: &s}, err
 }
 
-// dueOf returns when the call of a record has to be looked at, if nothing is heard of it meanwhile, by the server's
-// clock; zero: it has ended. Nothing is checked.
-func dueOf(e jetstream.KeyValueEntry) time.Time {
+// glance returns what a record says now. It is not due if the call has ended. Nothing is checked but the tool's name.
+func glance(e jetstream.KeyValueEntry) sighting {
+	out := sighting{revision: e.Revision(), since: time.Now()}
 	var o order
 	var s status
 	parts, err := unpack(e.Value(), 3)
 	if err != nil {
-		return time.Time{}
+		return out
 	}
 	for i, v := range []any{&o, &s} {
 		if body, err := bodyOf(parts[i]); err == nil {
@@ -134,13 +134,17 @@ func dueOf(e jetstream.KeyValueEntry) time.Time {
 	queued := e.Created()
 	switch {
 	case s.State.Ended() || o.TTL <= 0:
-		return time.Time{}
+		return out
 	case s.State == StateRunning:
-		return queued.Add(2 * lapseOf(&s))
+		out.due = queued.Add(2 * lapseOf(&s))
+		return out
 	case !s.Queued.IsZero():
 		queued = s.Queued
 	}
-	return queued.Add(o.ttl())
+	if out.due = queued.Add(o.ttl()); o.spellsTool() {
+		out.tool = o.Tool
+	}
+	return out
 }
 
 // lapseOf returns without how long a sign of life a worker may be dead.

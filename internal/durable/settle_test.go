@@ -3,6 +3,7 @@ package durable_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"testing"
 	"time"
@@ -33,8 +34,9 @@ func TestDeadWorkerIsNoticed(t *testing.T) {
 	if is(once) != durable.StateRunning || is(many) != durable.StateRunning {
 		t.Fatalf("they are %s and %s", is(once), is(many))
 	}
-	s.join(0, nil, own...)
+	keeper := s.join(0, nil, own...)
 	require.Eventually(t, "both are settled", func() bool { return is(once) == durable.StateFailed && is(many) == durable.StateQueued })
+	require.Eventually(t, "one waits", func() bool { return maps.Equal(keeper.Stats().Tools, map[string]uint64{"many.add": 1}) })
 	if c := require.Must(observer.Get(t.Context(), once))(t); !unknown(c) {
 		t.Errorf("at most once: %+v", c)
 	}
@@ -42,6 +44,7 @@ func TestDeadWorkerIsNoticed(t *testing.T) {
 	if c := observer.wait(t, many); c.State != durable.StateDone || c.Attempts != 2 {
 		t.Errorf("at least once: %+v", c)
 	}
+	require.Eventually(t, "none waits", func() bool { return len(keeper.Stats().Tools) == 0 })
 	if l := lines(t, file); l["once"] != 1 || l["many"] != 2 {
 		t.Errorf("the ledger has %v", l)
 	}

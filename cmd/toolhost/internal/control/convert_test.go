@@ -34,7 +34,10 @@ func filled(t *testing.T, v reflect.Value) {
 		v.Set(reflect.New(v.Type().Elem()))
 		filled(t, v.Elem())
 	case reflect.Map:
-		v.Set(reflect.ValueOf(map[string]string{"key": "value"}))
+		one := reflect.New(v.Type().Elem()).Elem()
+		filled(t, one)
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(reflect.ValueOf("key"), one)
 	case reflect.Slice:
 		if v.Type().Elem().Kind() == reflect.Uint8 {
 			v.SetBytes([]byte(`{"a": 1}`))

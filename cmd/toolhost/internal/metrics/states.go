@@ -91,6 +91,7 @@ var descriptions = sync.OnceValue(func() map[string]*prometheus.Desc {
 	describe("fleet_tools", "Tools of other hosts that are mounted.")
 	describe("fleet_queue_calls", "Durable calls of all hosts in the queue; absent: the host takes no part in it.")
 	describe("fleet_queue_calls_running", "Durable calls that run on this host.")
+	describe("fleet_queue_tool_calls", "Durable calls of the host's key that no worker has begun, by the tool's name where it runs.", "tool")
 	describe("fleet_queue_bytes", "What all hosts keep of durable calls: their records (state) and results.", "kind")
 	describe("fleet_queue_max_bytes", "The most that these may take; 0: there is no bound.", "kind")
 	describe("fleet_calls_in_progress", "Calls of this host that other hosts of its fleet run.")
@@ -149,6 +150,9 @@ func (c states) Collect(out chan<- prometheus.Metric) {
 		if q := f.Queue; q != nil && q.Open {
 			gauge("fleet_queue_calls", float64(q.Queued))
 			gauge("fleet_queue_calls_running", float64(q.Running))
+			for name, n := range q.Tools {
+				gauge("fleet_queue_tool_calls", float64(n), name)
+			}
 			for kind, l := range map[string]durable.Level{"results": q.Results, "state": q.State} {
 				gauge("fleet_queue_bytes", float64(l.Bytes), kind)
 				gauge("fleet_queue_max_bytes", float64(l.Max), kind)

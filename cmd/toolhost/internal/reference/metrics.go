@@ -14,6 +14,7 @@ import (
 	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/durable"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -21,7 +22,10 @@ import (
 func metricNames(string) (string, error) {
 	n := metrics.New(func() metrics.Snapshot {
 		return metrics.Snapshot{State: control.State{
-			Plugins: []plugin.Status{{Name: "example", Usage: &plugin.Usage{}}}, Fleet: &control.FleetState{Queue: &fleet.QueueStatus{Open: true}},
+			Plugins: []plugin.Status{{Name: "example", Usage: &plugin.Usage{}}},
+			Fleet: &control.FleetState{Queue: &fleet.QueueStatus{
+				Open: true, Stats: durable.Stats{Tools: map[string]uint64{"example": 1}},
+			}},
 		}, Traces: map[string]uint64{"sent": 0}, Callers: map[string]activity.Load{"example": {}}, LastLine: time.Now()}
 	}, func(name string) string { return name })
 	n.Call(policy.Event{Call: tool.Call{Name: "example"}, Safety: tool.Safe, Phases: policy.Phases{Ran: 1}})

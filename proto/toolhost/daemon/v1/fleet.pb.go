@@ -214,7 +214,10 @@ type FleetTool struct {
 	// Name is the tool's, with the prefix.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Versions are the definitions of the name that hosts share, the one that is used first.
-	Versions      []*FleetToolVersion `protobuf:"bytes,2,rep,name=versions,proto3" json:"versions,omitempty"`
+	Versions []*FleetToolVersion `protobuf:"bytes,2,rep,name=versions,proto3" json:"versions,omitempty"`
+	// Waiting is how many calls wait at the daemon's host for a place at another, and Oldest for how long the first has.
+	Waiting       int32 `protobuf:"varint,3,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	OldestNs      int64 `protobuf:"varint,4,opt,name=oldest_ns,json=oldestNs,proto3" json:"oldest_ns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -261,6 +264,20 @@ func (x *FleetTool) GetVersions() []*FleetToolVersion {
 		return x.Versions
 	}
 	return nil
+}
+
+func (x *FleetTool) GetWaiting() int32 {
+	if x != nil {
+		return x.Waiting
+	}
+	return 0
+}
+
+func (x *FleetTool) GetOldestNs() int64 {
+	if x != nil {
+		return x.OldestNs
+	}
+	return 0
 }
 
 // FleetReplica is a tool at one of the hosts that it is mounted of, as calls have found it.
@@ -1305,10 +1322,12 @@ const file_toolhost_daemon_v1_fleet_proto_rawDesc = "" +
 	"\askew_ns\x18\x11 \x01(\x03R\x06skewNs\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"a\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x98\x01\n" +
 	"\tFleetTool\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12@\n" +
-	"\bversions\x18\x02 \x03(\v2$.toolhost.daemon.v1.FleetToolVersionR\bversions\"\xa4\x02\n" +
+	"\bversions\x18\x02 \x03(\v2$.toolhost.daemon.v1.FleetToolVersionR\bversions\x12\x18\n" +
+	"\awaiting\x18\x03 \x01(\x05R\awaiting\x12\x1b\n" +
+	"\toldest_ns\x18\x04 \x01(\x03R\boldestNs\"\xa4\x02\n" +
 	"\fFleetReplica\x12\x12\n" +
 	"\x04tool\x18\x01 \x01(\tR\x04tool\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12\x1a\n" +

@@ -570,7 +570,10 @@ type Queue struct {
 	State   *Level `protobuf:"bytes,8,opt,name=state,proto3" json:"state,omitempty"`
 	Results *Level `protobuf:"bytes,9,opt,name=results,proto3" json:"results,omitempty"`
 	// Differs is what is kept in another way than the configuration says, and why.
-	Differs       []string `protobuf:"bytes,10,rep,name=differs,proto3" json:"differs,omitempty"`
+	Differs []string `protobuf:"bytes,10,rep,name=differs,proto3" json:"differs,omitempty"`
+	// Tools are how many calls of the host's key no worker has begun, by the name of the tool where it runs; beyond 200
+	// tools, one counts as "(other)".
+	Tools         map[string]uint64 `protobuf:"bytes,11,rep,name=tools,proto3" json:"tools,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -671,6 +674,13 @@ func (x *Queue) GetResults() *Level {
 func (x *Queue) GetDiffers() []string {
 	if x != nil {
 		return x.Differs
+	}
+	return nil
+}
+
+func (x *Queue) GetTools() map[string]uint64 {
+	if x != nil {
+		return x.Tools
 	}
 	return nil
 }
@@ -1239,7 +1249,7 @@ const file_toolhost_daemon_v1_state_proto_rawDesc = "" +
 	"\arefused\x18\x06 \x01(\x05R\arefused\x12\x14\n" +
 	"\x05tools\x18\a \x01(\x05R\x05tools\x12\x14\n" +
 	"\x05calls\x18\b \x01(\x05R\x05calls\x12/\n" +
-	"\x05queue\x18\t \x01(\v2\x19.toolhost.daemon.v1.QueueR\x05queue\"\xa7\x02\n" +
+	"\x05queue\x18\t \x01(\v2\x19.toolhost.daemon.v1.QueueR\x05queue\"\x9d\x03\n" +
 	"\x05Queue\x12\x12\n" +
 	"\x04open\x18\x01 \x01(\bR\x04open\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x18\n" +
@@ -1251,7 +1261,12 @@ const file_toolhost_daemon_v1_state_proto_rawDesc = "" +
 	"\x05state\x18\b \x01(\v2\x19.toolhost.daemon.v1.LevelR\x05state\x123\n" +
 	"\aresults\x18\t \x01(\v2\x19.toolhost.daemon.v1.LevelR\aresults\x12\x18\n" +
 	"\adiffers\x18\n" +
-	" \x03(\tR\adiffers\"/\n" +
+	" \x03(\tR\adiffers\x12:\n" +
+	"\x05tools\x18\v \x03(\v2$.toolhost.daemon.v1.Queue.ToolsEntryR\x05tools\x1a8\n" +
+	"\n" +
+	"ToolsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"/\n" +
 	"\x05Level\x12\x14\n" +
 	"\x05bytes\x18\x01 \x01(\x04R\x05bytes\x12\x10\n" +
 	"\x03max\x18\x02 \x01(\x04R\x03max\"Y\n" +
@@ -1288,7 +1303,7 @@ func file_toolhost_daemon_v1_state_proto_rawDescGZIP() []byte {
 	return file_toolhost_daemon_v1_state_proto_rawDescData
 }
 
-var file_toolhost_daemon_v1_state_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_toolhost_daemon_v1_state_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_toolhost_daemon_v1_state_proto_goTypes = []any{
 	(*State)(nil),                 // 0: toolhost.daemon.v1.State
 	(*Identity)(nil),              // 1: toolhost.daemon.v1.Identity
@@ -1308,32 +1323,34 @@ var file_toolhost_daemon_v1_state_proto_goTypes = []any{
 	(*ReloadResponse)(nil),        // 15: toolhost.daemon.v1.ReloadResponse
 	(*RefreshRequest)(nil),        // 16: toolhost.daemon.v1.RefreshRequest
 	(*RefreshResponse)(nil),       // 17: toolhost.daemon.v1.RefreshResponse
-	(*timestamppb.Timestamp)(nil), // 18: google.protobuf.Timestamp
-	(*Plugin)(nil),                // 19: toolhost.daemon.v1.Plugin
-	(*Skipped)(nil),               // 20: toolhost.daemon.v1.Skipped
-	(*Fault)(nil),                 // 21: toolhost.daemon.v1.Fault
+	nil,                           // 18: toolhost.daemon.v1.Queue.ToolsEntry
+	(*timestamppb.Timestamp)(nil), // 19: google.protobuf.Timestamp
+	(*Plugin)(nil),                // 20: toolhost.daemon.v1.Plugin
+	(*Skipped)(nil),               // 21: toolhost.daemon.v1.Skipped
+	(*Fault)(nil),                 // 22: toolhost.daemon.v1.Fault
 }
 var file_toolhost_daemon_v1_state_proto_depIdxs = []int32{
-	18, // 0: toolhost.daemon.v1.State.since:type_name -> google.protobuf.Timestamp
+	19, // 0: toolhost.daemon.v1.State.since:type_name -> google.protobuf.Timestamp
 	1,  // 1: toolhost.daemon.v1.State.identity:type_name -> toolhost.daemon.v1.Identity
 	3,  // 2: toolhost.daemon.v1.State.refused:type_name -> toolhost.daemon.v1.Refused
-	19, // 3: toolhost.daemon.v1.State.plugins:type_name -> toolhost.daemon.v1.Plugin
-	20, // 4: toolhost.daemon.v1.State.skipped:type_name -> toolhost.daemon.v1.Skipped
-	19, // 5: toolhost.daemon.v1.State.leaving:type_name -> toolhost.daemon.v1.Plugin
+	20, // 3: toolhost.daemon.v1.State.plugins:type_name -> toolhost.daemon.v1.Plugin
+	21, // 4: toolhost.daemon.v1.State.skipped:type_name -> toolhost.daemon.v1.Skipped
+	20, // 5: toolhost.daemon.v1.State.leaving:type_name -> toolhost.daemon.v1.Plugin
 	4,  // 6: toolhost.daemon.v1.State.fleet:type_name -> toolhost.daemon.v1.FleetState
-	21, // 7: toolhost.daemon.v1.State.faults:type_name -> toolhost.daemon.v1.Fault
+	22, // 7: toolhost.daemon.v1.State.faults:type_name -> toolhost.daemon.v1.Fault
 	2,  // 8: toolhost.daemon.v1.Identity.mcp_configs:type_name -> toolhost.daemon.v1.MCPConfig
-	18, // 9: toolhost.daemon.v1.Refused.last:type_name -> google.protobuf.Timestamp
+	19, // 9: toolhost.daemon.v1.Refused.last:type_name -> google.protobuf.Timestamp
 	5,  // 10: toolhost.daemon.v1.FleetState.queue:type_name -> toolhost.daemon.v1.Queue
 	6,  // 11: toolhost.daemon.v1.Queue.state:type_name -> toolhost.daemon.v1.Level
 	6,  // 12: toolhost.daemon.v1.Queue.results:type_name -> toolhost.daemon.v1.Level
-	0,  // 13: toolhost.daemon.v1.GetStateResponse.state:type_name -> toolhost.daemon.v1.State
-	7,  // 14: toolhost.daemon.v1.ListWaitingResponse.files:type_name -> toolhost.daemon.v1.WaitingFile
-	15, // [15:15] is the sub-list for method output_type
-	15, // [15:15] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	18, // 13: toolhost.daemon.v1.Queue.tools:type_name -> toolhost.daemon.v1.Queue.ToolsEntry
+	0,  // 14: toolhost.daemon.v1.GetStateResponse.state:type_name -> toolhost.daemon.v1.State
+	7,  // 15: toolhost.daemon.v1.ListWaitingResponse.files:type_name -> toolhost.daemon.v1.WaitingFile
+	16, // [16:16] is the sub-list for method output_type
+	16, // [16:16] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_toolhost_daemon_v1_state_proto_init() }
@@ -1349,7 +1366,7 @@ func file_toolhost_daemon_v1_state_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolhost_daemon_v1_state_proto_rawDesc), len(file_toolhost_daemon_v1_state_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   18,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
