@@ -59,6 +59,7 @@ func TestNpmServers(t *testing.T) {
 				t.Fatalf("%v\n%s", err, out)
 			}
 			settings := plugin.DefaultSettings()
+			settings.StartTimeout = ceiling
 			none := []string{}
 			settings.Sandbox = plugin.Sandbox{
 				Level: plugin.Strict, Read: []string{tool.Workspace, dir}, Write: []string{tool.Workspace}, Net: none, Exec: none,
