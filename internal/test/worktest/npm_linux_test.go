@@ -30,7 +30,7 @@ var npmServers = map[string][]string{
 	"figma-developer-mcp":                              {"dist/bin.js", "--stdio", "--figma-api-key=none"},
 	"mcp-fetch-server":                                 {"dist/index.js"},
 	"mcp-server-kubernetes":                            {"dist/index.js"},
-	"mongodb-mcp-server":                               {"dist/esm/index.js"},
+	"mongodb-mcp-server":                               {"dist/esm/index.js", "--logPath", ".", "--exportsPath", "."},
 	"nx-mcp":                                           {"main.js", "."},
 	"repomix":                                          {"bin/repomix.cjs", "--mcp"},
 	"time-mcp":                                         {"dist/index.js"},
