@@ -24,7 +24,7 @@ func (g Group) Usage() (processes int, memory int64) {
 }
 
 // End kills what the group's first process left when it ended and was reaped, and waits for that,
-// for little more than a second. A group with a namespace was ended by the kernel.
+// for some seconds at most. A group with a namespace was ended by the kernel.
 func (g Group) End() {
 	defer tend()
 	g.Forget()
@@ -62,8 +62,8 @@ func hasEntry(env []byte, mark string) bool {
 	return false
 }
 
-// lookTime bounds one look at all processes. Where other processes take the processors, or all are emulated,
-// some fifty take longer than [endTime]; what a look leaves out lives on.
+// lookTime bounds one look at all processes: what it leaves out lives on. On a busy machine, fifty can take
+// a second.
 const lookTime = 5 * time.Second
 
 // endAll kills the chosen processes, waits until they have ended, and returns how many
