@@ -57,6 +57,6 @@ type Swept struct {
 	Directories int
 }
 
-// endTime bounds how long ending a group may take: its processes may go on to start
-// others.
+// endTime bounds how long a group is looked for again, as its processes may go on to start others, and how
+// long the end of what was found is waited for.
 const endTime = time.Second

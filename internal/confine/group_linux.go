@@ -24,7 +24,7 @@ func (g Group) Usage() (processes int, memory int64) {
 }
 
 // End kills what the group's first process left when it ended and was reaped, and waits for that,
-// for little more than a second. A group with a namespace was ended by the kernel.
+// for some seconds at most. A group with a namespace was ended by the kernel.
 func (g Group) End() {
 	defer tend()
 	g.Forget()
@@ -35,7 +35,7 @@ func (g Group) End() {
 	// Look once more when none is left: a process that is just becoming another program
 	// has no environment.
 	for clean := 0; clean < 2 && time.Now().Before(until); clean++ {
-		if endAll(g.has, until) > 0 {
+		if endAll(g.has) > 0 {
 			clean = -1
 		}
 	}
@@ -62,12 +62,16 @@ func hasEntry(env []byte, mark string) bool {
 	return false
 }
 
+// lookTime bounds one look at all processes: what it leaves out lives on. On a busy machine, fifty can take
+// a second.
+const lookTime = 5 * time.Second
+
 // endAll kills the chosen processes, waits until they have ended, and returns how many
-// there were. It waits little longer than until, whatever the kernel does with them.
-func endAll(chosen func(Process) bool, until time.Time) int {
+// there were. It waits little longer than that may take, whatever the kernel does with them.
+func endAll(chosen func(Process) bool) int {
 	ended := make(chan int, 1)
-	go func() { ended <- killAll(chosen, until) }()
-	late := time.NewTimer(time.Until(until) + endTime)
+	go func() { ended <- killAll(chosen) }()
+	late := time.NewTimer(lookTime + 2*endTime)
 	defer late.Stop()
 	select {
 	case n := <-ended:
@@ -77,9 +81,9 @@ func endAll(chosen func(Process) bool, until time.Time) int {
 	}
 }
 
-func killAll(chosen func(Process) bool, until time.Time) int {
+func killAll(chosen func(Process) bool) int {
 	var ending []func(until time.Time)
-	Each(until, func(p Process) {
+	Each(time.Now().Add(lookTime), func(p Process) {
 		if !chosen(p) {
 			return
 		}
@@ -96,6 +100,7 @@ func killAll(chosen func(Process) bool, until time.Time) int {
 			})
 		}
 	})
+	until := time.Now().Add(endTime)
 	for _, wait := range ending {
 		wait(until)
 	}

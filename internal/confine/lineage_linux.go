@@ -28,7 +28,10 @@ const maxParents = 256
 // other can make its plugins another user's.
 func OfPlugin(conn syscall.Conn, host bool) (why string) {
 	peer, process, err := peerOf(conn)
-	if err != nil {
+	switch {
+	case errors.Is(err, unix.ESRCH), errors.Is(err, unix.EINVAL): // EINVAL: of SO_PEERPIDFD, before Linux 6.16
+		return "the process has ended"
+	case err != nil:
 		return "the process cannot be looked at: " + err.Error()
 	}
 	if process >= 0 {

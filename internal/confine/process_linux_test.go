@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
+	"sync"
 	"testing"
 	"time"
 
@@ -88,4 +89,18 @@ func TestEnvironIsBounded(t *testing.T) {
 func TestEachEndsInTime(t *testing.T) {
 	t.Parallel()
 	Each(time.Now(), func(Process) { t.Error("it was late") })
+}
+
+// Where a look at all processes takes long, as on a busy machine, those that come last are ended too.
+func TestSlowLook(t *testing.T) {
+	t.Parallel()
+	cmd, _ := child(t, "last")
+	waits := sync.OnceFunc(func() { time.Sleep(endTime + 100*time.Millisecond) })
+	ended := endAll(func(p Process) bool {
+		waits()
+		return p.Number == cmd.Process.Pid
+	})
+	if ended != 1 || exists(cmd.Process.Pid) {
+		t.Errorf("%d were ended; the child is there: %v", ended, exists(cmd.Process.Pid))
+	}
 }

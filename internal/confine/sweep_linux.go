@@ -71,7 +71,7 @@ func Sweep(ctx context.Context, dir string) Swept {
 		return is
 	}
 	return Swept{
-		Processes:   endAll(orphaned, time.Now().Add(endTime)),
+		Processes:   endAll(orphaned),
 		Directories: sweepDirectories(ctx, dir, me),
 	}
 }

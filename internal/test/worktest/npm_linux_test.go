@@ -30,7 +30,7 @@ var npmServers = map[string][]string{
 	"figma-developer-mcp":                              {"dist/bin.js", "--stdio", "--figma-api-key=none"},
 	"mcp-fetch-server":                                 {"dist/index.js"},
 	"mcp-server-kubernetes":                            {"dist/index.js"},
-	"mongodb-mcp-server":                               {"dist/esm/index.js"},
+	"mongodb-mcp-server":                               {"dist/esm/index.js", "--logPath", ".", "--exportsPath", "."},
 	"nx-mcp":                                           {"main.js", "."},
 	"repomix":                                          {"bin/repomix.cjs", "--mcp"},
 	"time-mcp":                                         {"dist/index.js"},
@@ -59,6 +59,7 @@ func TestNpmServers(t *testing.T) {
 				t.Fatalf("%v\n%s", err, out)
 			}
 			settings := plugin.DefaultSettings()
+			settings.StartTimeout = ceiling
 			none := []string{}
 			settings.Sandbox = plugin.Sandbox{
 				Level: plugin.Strict, Read: []string{tool.Workspace, dir}, Write: []string{tool.Workspace}, Net: none, Exec: none,
