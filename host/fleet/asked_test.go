@@ -2,6 +2,7 @@ package fleet_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -63,8 +64,11 @@ func TestPersonOnOtherHostIsAsked(t *testing.T) { //nolint:paralleltest // bubbl
 				}, func(d *tool.Definition) { d.Safety, d.Timeout = tool.Dangerous, tool.Duration(2*time.Second) }))
 				a := join(t, s.config("a", mount("*")))
 				require.Eventually(t, "the tool", func() bool { return a.has("risky") })
-				told, over := 0, 0
-				ctx := context.WithValue(t.Context(), callctx.Waits{}, func(string) func() { told++; return func() { over++ } })
+				var told, over atomic.Int32
+				ctx := context.WithValue(t.Context(), callctx.Waits{}, func(string) func() {
+					told.Add(1)
+					return func() { over.Add(1) }
+				})
 				if c.asker {
 					ctx = tool.WithAsker(ctx, func(context.Context, tool.Question) (tool.Answer, error) { return tool.Answer{}, nil })
 				}
@@ -82,8 +86,8 @@ func TestPersonOnOtherHostIsAsked(t *testing.T) { //nolint:paralleltest // bubbl
 					t.Errorf("%q, %v", res.Text(), err)
 				}
 				time.Sleep(time.Second)
-				if told != 2 || over != 2 { // here, and there
-					t.Errorf("the caller was told %d times that it waits, and %d times that it goes on", told, over)
+				if told.Load() != 2 || over.Load() != 2 { // here, and there
+					t.Errorf("the caller was told %d times that it waits, and %d times that it goes on", told.Load(), over.Load())
 				}
 			})
 		})

@@ -218,13 +218,13 @@ func TestWaiting(t *testing.T) { //nolint:paralleltest // bubbles are alone
 		time.Sleep(time.Millisecond)
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		var seen fleet.ToolStatus
-		time.AfterFunc(50*time.Millisecond, func() { seen = n.waiting() })
+		meanwhile := make(chan fleet.ToolStatus, 1)
+		time.AfterFunc(50*time.Millisecond, func() { meanwhile <- n.waiting() })
 		_, err := n.Execute(ctx, tool.Call{Name: "t"})
 		if e := tool.AsError(err); e == nil || e.Code != tool.CodeDeadlineExceeded {
 			t.Errorf("%v", err)
 		}
-		if seen.Waiting != 1 || seen.Oldest < 40*time.Millisecond || seen.Oldest > 60*time.Millisecond {
+		if seen := <-meanwhile; seen.Waiting != 1 || seen.Oldest < 40*time.Millisecond || seen.Oldest > 60*time.Millisecond {
 			t.Errorf("while a call waited, the tool was %+v", seen)
 		}
 		for _, r := range n.Replicas() {
