@@ -90,8 +90,9 @@ func (w *world) sources(files map[string]string) string {
 func save(t *testing.T, path, text string) {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-	require.NoError(t, os.WriteFile(path+"~", []byte(text), 0o644)) //nolint:gosec // a source
-	require.NoError(t, os.Rename(path+"~", path))
+	whole := filepath.Join(t.TempDir(), "saved")                 // elsewhere: next to it, this would be a source, too
+	require.NoError(t, os.WriteFile(whole, []byte(text), 0o644)) //nolint:gosec // a source
+	require.NoError(t, os.Rename(whole, path))
 }
 
 // makefile copies the built binary that the file which names, and another text after it.
