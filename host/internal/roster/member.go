@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -222,9 +221,21 @@ func (m *member) refresh(ctx context.Context, s *source) error {
 	return err
 }
 
-// without returns the names of all that others do not have.
+// without returns the names of all that others do not have. There may be a hundred thousand, most of them in their old place.
 func without(all, others []string) string {
-	return strings.Join(slices.DeleteFunc(slices.Clone(all), func(name string) bool { return slices.Contains(others, name) }), " ")
+	known := map[string]bool{}
+	for i, name := range others {
+		if i >= len(all) || all[i] != name {
+			known[name] = true
+		}
+	}
+	var out []string
+	for i, name := range all {
+		if (i >= len(others) || others[i] != name) && !known[name] {
+			out = append(out, name)
+		}
+	}
+	return strings.Join(out, " ")
 }
 
 // refreshAlone is refresh that reports whether the source gave up names, which others want.
