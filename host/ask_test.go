@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -151,9 +152,7 @@ func TestAskGivesSlotBack(t *testing.T) {
 		var running atomic.Int32
 		slow := echo("t.slow")
 		slow.Handler = func(context.Context, tool.Call) (tool.Result, error) {
-			if running.Add(1) != 1 {
-				t.Error("two calls run")
-			}
+			assert.Equalf(t, running.Add(1), 1, "two calls run")
 			<-time.After(3 * time.Second)
 			running.Add(-1)
 			return tool.Text("on"), nil
@@ -182,9 +181,7 @@ func TestAskGivesSlotBack(t *testing.T) {
 			t.Errorf("it did not wait for its turn: %v", err)
 		default:
 		}
-		if err := <-outcome; err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, <-outcome)
 		if out := h.Call(t.Context(), tool.Call{Name: "t.slow"}); !out.Success {
 			t.Errorf("the slot is lost: %+v", out.Error)
 		}
@@ -212,9 +209,7 @@ func TestAskWaitsForSlotInVain(t *testing.T) {
 			synctest.Wait()
 			return tool.Answer{Action: tool.Accept, Content: []byte(`{"which":"a"}`)}, nil
 		}), tool.Call{Name: "t.ask"})
-		if tool.CodeOf(err) != tool.CodeDeadlineExceeded {
-			t.Errorf("got %v", err)
-		}
+		assert.Equalf(t, tool.CodeOf(err), tool.CodeDeadlineExceeded, "got %v", err)
 		if out := <-other; !out.Success {
 			t.Errorf("the other call: %+v", out.Error)
 		}
@@ -292,9 +287,7 @@ func TestPluginAsks(t *testing.T) {
 				},
 			})
 			if carrier == plugin.Unary {
-				if tool.CodeOf(err) != tool.CodeUnsupported {
-					t.Errorf("got %+v", out)
-				}
+				assert.Equalf(t, tool.CodeOf(err), tool.CodeUnsupported, "got %+v", out)
 				return
 			}
 			if err != nil || out.Content != "accept: 2 of m, gift false" {

@@ -138,9 +138,7 @@ func TestFullDisk(t *testing.T) {
 			})))
 			for name, safety := range map[string]tool.Safety{"safe": tool.Safe, "cautious": tool.Cautious, "dangerous": tool.Dangerous} {
 				runs := 0
-				if err := h.Register(counted(echo(name, func(d *tool.Definition) { d.Safety = safety }), &runs)); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, h.Register(counted(echo(name, func(d *tool.Definition) { d.Safety = safety }), &runs)))
 				out := s.Call(t.Context(), tool.Call{Name: name})
 				if runs != c.runs[name] || out.Success != (runs == 1) {
 					t.Errorf("%s: %d runs, outcome %+v", name, runs, out)

@@ -16,6 +16,7 @@ import (
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/pluginrun"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -52,9 +53,7 @@ func TestCachedPluginsAreNotStarted(t *testing.T) {
 		t.Errorf("the second host started %v", got)
 	}
 	want, got := require.Must(json.Marshal(cold.Tools(host.Filter{})))(t), require.Must(json.Marshal(warm.Tools(host.Filter{})))(t)
-	if string(got) != string(want) {
-		t.Errorf("the tools are\n%s\nwant\n%s", got, want)
-	}
+	assert.Equalf(t, string(got), string(want), "the tools are\n%s\nwant\n%s", got, want)
 	for i, s := range warm.Plugins() {
 		if c := cold.Plugins()[i]; s.State != plugin.Idle || s.Version != c.Version || s.SDK != c.SDK || s.Tools != c.Tools || s.PID != 0 {
 			t.Errorf("status %+v, of the running one %+v", s, c)
@@ -88,9 +87,7 @@ func TestNamesGoToTheFirstFromTheCacheToo(t *testing.T) {
 			t.Errorf("Load: %v", err)
 		}
 		for _, got := range h.Tools(host.Filter{}) {
-			if got.Owner != "fixture-a" {
-				t.Errorf("%s went to %s", got.Name, got.Owner)
-			}
+			assert.Equalf(t, got.Owner, "fixture-a", "%s went to", got.Name)
 		}
 	}
 }

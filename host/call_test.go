@@ -16,6 +16,7 @@ import (
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/fixture"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/tooltest"
@@ -121,9 +122,7 @@ func TestArguments(t *testing.T) {
 	if runs != 0 {
 		t.Errorf("a tool ran %d times", runs)
 	}
-	if err := h.ValidateCall("missing", nil); !errors.Is(err, tool.ErrNotFound) {
-		t.Errorf("ValidateCall of an unknown tool: %v", err)
-	}
+	assert.ErrorIsf(t, h.ValidateCall("missing", nil), tool.ErrNotFound, "ValidateCall of an unknown tool")
 	require.Must(h.Execute(t.Context(), tool.Call{Name: "none"}))(t)
 }
 
@@ -255,15 +254,11 @@ func TestPanickingHandler(t *testing.T) {
 	if out.Success || out.Error.Code != tool.CodeToolFailed || !strings.Contains(out.Content, "tool boom execution failed: panic: kaboom") {
 		t.Errorf("outcome %+v", out)
 	}
-	if strings.Contains(out.Content, "goroutine") {
-		t.Error("the stack is in the model's text")
-	}
+	assert.NotContainsf(t, out.Content, "goroutine", "the stack is in the model's text")
 	if !strings.Contains(log.String(), "goroutine") || !strings.Contains(log.String(), "TestPanickingHandler") {
 		t.Errorf("the stack is not in the log: %q", log.String())
 	}
-	if h.Len() != 1 {
-		t.Error("the registry changed")
-	}
+	assert.Equalf(t, h.Len(), 1, "the registry changed")
 }
 
 func TestBatchKeepsOrder(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -255,9 +256,7 @@ func TestGrantsOfViews(t *testing.T) {
 				got += string(name)
 			}
 		}
-		if got != c.want {
-			t.Errorf("held: %s, want %s", got, c.want)
-		}
+		assert.Equalf(t, got, c.want, "held")
 	}
 }
 

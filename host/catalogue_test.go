@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/llmschema"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -207,9 +208,7 @@ func TestCatalogueForModels(t *testing.T) {
 			t.Errorf("%s: parameters %v, want an object with %q", c.name, parameters, c.args)
 		}
 		required, _ := parameters["required"].([]any)
-		if len(required) != strings.Count(c.args, "*") {
-			t.Errorf("%s: required %v, want those of %q", c.name, required, c.args)
-		}
+		assert.Equalf(t, len(required), strings.Count(c.args, "*"), "%s: required %v, want those of %q", c.name, required, c.args)
 	}
 }
 
@@ -234,9 +233,7 @@ func TestNoTwoToolsShareAnAlias(t *testing.T) {
 		}
 		known[one.Alias] = one.Name
 	}
-	if got := known["fs_read"]; got != "fs.read" {
-		t.Errorf("fs_read is %q, want fs.read", got)
-	}
+	assert.Equalf(t, known["fs_read"], "fs.read", "fs_read")
 	for _, shown := range exportOpenAI(t, h) {
 		alias := shown.Function.Name
 		expectReaches(t, h, alias, known[alias])
@@ -314,7 +311,5 @@ func TestLiveCatalogue(t *testing.T) {
 		t.Errorf("a call of the new tool: %+v", out)
 	}
 	h.Unregister("late")
-	if len(exportOpenAI(t, h)) != before {
-		t.Error("it is still there after it was taken away")
-	}
+	assert.Equalf(t, len(exportOpenAI(t, h)), before, "it is still there after it was taken away")
 }

@@ -3,10 +3,10 @@ package host_test
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
@@ -35,9 +35,7 @@ func TestLockInTheRootWaits(t *testing.T) {
 			require.NoError(t, os.Rename(path+".new", path))
 			waits := func(what string, err error) {
 				t.Helper()
-				if err == nil || !strings.Contains(err.Error(), what) {
-					t.Errorf("%v, want %q", err, what)
-				}
+				assert.ErrorContains(t, err, what)
 			}
 			serves := func(want string) {
 				t.Helper()
@@ -75,14 +73,10 @@ func TestLockThatWasFound(t *testing.T) {
 	path := filepath.Join(root, "toolhost.lock")
 	pinAll(t, dir, path)
 	_, err := newHost(t, host.WithRoot(root), host.WithLocks(host.Lock{File: path, Found: true})).Load(t.Context(), dir)
-	if err == nil || !strings.Contains(err.Error(), "Host.TrustLock for "+path) {
-		t.Errorf("%v", err)
-	}
+	assert.ErrorContains(t, err, "Host.TrustLock for "+path)
 	require.Must(newHost(t, host.WithRoot(t.TempDir()), host.WithLocks(host.Lock{File: path, Found: true})).Load(t.Context(), dir))(t)
 	damaged := filepath.Join(t.TempDir(), "trusted")
 	require.NoError(t, os.WriteFile(damaged, []byte("{"), 0o600))
 	_, err = newHost(t, host.WithRoot(root), host.WithLocks(host.Lock{File: path}), host.WithTrusted(damaged)).Load(t.Context(), dir)
-	if err == nil || !strings.Contains(err.Error(), damaged) {
-		t.Errorf("%v", err)
-	}
+	assert.ErrorContains(t, err, damaged)
 }

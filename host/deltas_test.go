@@ -2,7 +2,6 @@ package host_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/callctx"
 	"github.com/toolhost/toolhost/internal/fixture"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -241,14 +241,10 @@ func TestDeltasOfACanceledCall(t *testing.T) {
 	s := viewed{first: make(chan struct{})}
 	go func() { <-s.first; cancel() }()
 	_, _, err = h.Session().CallWith(ctx, tool.Call{Name: "endless"}, host.CallOptions{Deltas: s.take})
-	if tool.CodeOf(err) != tool.CodeCanceled {
-		t.Errorf("got %v", err)
-	}
+	assert.Equalf(t, tool.CodeOf(err), tool.CodeCanceled, "got %v", err)
 	select {
 	case err := <-ended:
-		if !errors.Is(err, context.Canceled) {
-			t.Errorf("the tool is told %v", err)
-		}
+		assert.ErrorIsf(t, err, context.Canceled, "the tool is told")
 	case <-time.After(ceiling):
 		t.Error("the tool goes on")
 	}

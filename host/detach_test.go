@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"slices"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/pluginrun"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -121,9 +121,7 @@ func TestDetachStubborn(t *testing.T) {
 		t.Errorf("%v, tools %q", err, h.Names())
 	}
 	require.Must(h.Attach(t.Context(), "name", require.Must(tool.NewSet(echo("b")))(t)))(t)
-	if got := h.Names(); !slices.Equal(got, []string{"b"}) {
-		t.Errorf("tools %q", got)
-	}
+	assert.EqualSlicesf(t, h.Names(), []string{"b"}, "tools")
 }
 
 // A plugin that is detached has no process, and only comes back if it is loaded again.
@@ -211,9 +209,7 @@ func TestNil(t *testing.T) {
 		host.WithHooks(policy.Hooks{}), host.WithOverrides(nil), host.WithPluginEnv(), host.WithLocks())
 	require.NoError(t, h.Reconfigure(host.WithDisabled(nil)))
 	require.NoError(t, h.Reconfigure(host.WithPluginSettings(nil)))
-	if err := h.Reconfigure(host.WithOverrides(nil)); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, h.Reconfigure(host.WithOverrides(nil)))
 	var none *host.Host
 	for name, p := range map[string]tool.Provider{"nil": nil, "host": none, "session": (*host.Session)(nil), "plugin": (*pluginrun.Plugin)(nil)} {
 		if _, err := h.Attach(t.Context(), name, p); tool.CodeOf(err) != tool.CodeInvalidDefinition {

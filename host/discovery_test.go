@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -71,17 +72,13 @@ func TestDiscovery(t *testing.T) {
 	if got := levelOf(); got != tool.Safe || listed[0].Safety != got {
 		t.Errorf("who can reach safe tools only is told that tools.call is %v", got)
 	}
-	if got := foundBy(t, s, "content of a file"); !slices.Equal(got, []string{"fs.read"}) {
-		t.Errorf("it finds %v", got)
-	}
+	assert.EqualSlicesf(t, foundBy(t, s, "content of a file"), []string{"fs.read"}, "it finds")
 	s.Grant("secrets")
 	if got := foundBy(t, s, "secret files"); got[0] != "fs.secret" || slices.Contains(got, "fs.hidden") {
 		t.Errorf("it finds %v", got)
 	}
 	require.NoError(t, h.Register(described("mail.send", "Sends a message to a person.")))
-	if got := foundBy(t, s, "send message"); !slices.Equal(got, []string{"mail.send"}) {
-		t.Errorf("of a new tool it finds %v", got)
-	}
+	assert.EqualSlicesf(t, foundBy(t, s, "send message"), []string{"mail.send"}, "of a new tool it finds")
 	for args, want := range map[string]string{
 		`{"name":"fs.read","arguments":{"text":"a"}}`:          `fs.read:{"text":"a"}`,
 		`{"name":"fs_read","arguments":{"text":"a"}}`:          `fs.read:{"text":"a"}`,
@@ -114,9 +111,7 @@ func TestDiscovery(t *testing.T) {
 	}
 	require.NoError(t, h.Register(described("fs.put", "Writes a file.", func(d *tool.Definition) { d.Safety = tool.Cautious })))
 	require.NoError(t, h.Register(described("db.drop", "Drops a table.", func(d *tool.Definition) { d.Safety, d.Permission = tool.Dangerous, "db" })))
-	if got := levelOf(); got != tool.Cautious {
-		t.Errorf("who can reach a cautious tool is told that tools.call is %v", got)
-	}
+	assert.Equalf(t, levelOf(), tool.Cautious, "who can reach a cautious tool is told that tools.call")
 	s.Grant("db")
 	if got := levelOf(); got != tool.Dangerous || s.Tools(host.Filter{Search: "tools.read"})[0].Safety != tool.Safe {
 		t.Errorf("who can reach a dangerous tool is told that tools.call is %v", got)
@@ -175,9 +170,7 @@ func TestDiscoveryDecides(t *testing.T) {
 		t.Errorf("%v, asked %v", err, asked)
 	}
 	for _, r := range record.all {
-		if r.Tool != "db.drop" {
-			t.Errorf("on record is %+v", r)
-		}
+		assert.Equalf(t, r.Tool, "db.drop", "on record is %+v", r)
 	}
 	if n := len(record.all); n != 3 { // an end, a begin and an end
 		t.Errorf("%d records", n)

@@ -13,6 +13,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -138,9 +139,7 @@ func TestCloseWaitsForFunctions(t *testing.T) {
 			}
 			closed := make(chan int64)
 			go func() {
-				if err := end(h); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, end(h))
 				closed <- ended.Load()
 			}()
 			require.Eventually(t, "no further call is taken", func() bool {
@@ -274,9 +273,7 @@ func TestRemove(t *testing.T) {
 		t.Errorf("a call: %v", err)
 	}
 	require.NoError(t, h.Remove("owned"))
-	if err := h.Remove("x.y"); !errors.Is(err, tool.ErrNotFound) {
-		t.Errorf("again: %v", err)
-	}
+	assert.ErrorIsf(t, h.Remove("x.y"), tool.ErrNotFound, "again")
 	if err := h.Remove("of_set"); tool.CodeOf(err) != tool.CodeInvalidArguments || h.Len() != 2 {
 		t.Errorf("a provider's: %v, %q", err, h.Names())
 	}

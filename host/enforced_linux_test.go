@@ -8,6 +8,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/sandbox"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -72,9 +73,7 @@ func TestNoStartEnforcesLess(t *testing.T) {
 				}
 			}
 			require.NoError(t, h.AcceptSandbox(t.Context(), "versioned"))
-			if version(t, h) != "1" {
-				t.Error("another version answers")
-			}
+			assert.Equalf(t, version(t, h), "1", "another version answers")
 			require.NoError(t, h.Close(t.Context()))
 			starts(plugin.NamespaceOff)
 			starts(plugin.NamespaceAuto)

@@ -13,6 +13,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -85,9 +86,7 @@ func useFirst(t *testing.T, dir string, carrier plugin.Carrier) {
 			t.Errorf("%s: %.100q, %v", c.tool, res.Text(), err)
 		}
 	}
-	if shown != "FIRST will hold it" {
-		t.Errorf("preview %q", shown)
-	}
+	assert.Equalf(t, shown, "FIRST will hold it", "preview")
 	if res, err := execute("first.sum", `{"text":"abc"}`); err != nil || string(res.Structured) != `{"characters":3,"upper":"ABC"}` {
 		t.Errorf("first.sum: %s, %v", res.Structured, err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -23,9 +24,7 @@ func follow(t *testing.T, h *host.Host, dir string) {
 	go func() { ended <- h.Follow(ctx, dir) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, <-ended)
 	})
 }
 
@@ -123,9 +122,7 @@ func TestFollowCopyInParts(t *testing.T) {
 	const parts = 4
 	for i := range parts {
 		f, err := os.OpenFile(at, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o755) //nolint:gosec // a program
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if _, err = f.Write(program[i*len(program)/parts : (i+1)*len(program)/parts]); err != nil {
 			t.Fatal(err)
 		}
@@ -190,8 +187,6 @@ func TestDraining(t *testing.T) {
 		t.Errorf("draining: %+v, want process %d", all, old)
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(root, "go"), nil, 0o600))
-	if err := <-answered; err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, <-answered)
 	require.Eventually(t, "it is gone", func() bool { return len(h.Status().Draining) == 0 })
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -35,9 +36,7 @@ func inRoot(t *testing.T, opts ...host.Option) (h *host.Host, dir string) {
 	go func() { ended <- h.Follow(ctx, dir) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, <-ended)
 	})
 	return h, dir
 }
@@ -73,9 +72,7 @@ func TestFollowHoldsWhatChangesInTheRoot(t *testing.T) {
 	equalVersion("1")
 
 	// A restart leaves it running; when its process ends, none is started from the file.
-	if err := h.RestartPlugin(t.Context(), "versioned"); err == nil || !strings.Contains(err.Error(), "has changed inside the workspace") {
-		t.Errorf("a restart: %v", err)
-	}
+	assert.ErrorContainsf(t, h.RestartPlugin(t.Context(), "versioned"), "has changed inside the workspace", "a restart")
 	equalVersion("1")
 	require.NoError(t, syscall.Kill(before, syscall.SIGKILL))
 	require.Eventually(t, "the process has ended", func() bool { return pluginOf(h, "versioned").State == plugin.Idle })
@@ -92,9 +89,7 @@ func TestFollowHoldsWhatChangesInTheRoot(t *testing.T) {
 	if s := pluginOf(h, "named-another"); s.Held == "" || s.PID != 0 {
 		t.Errorf("the word was for another: %+v", s)
 	}
-	if err := h.Sync(t.Context(), dir); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, h.Sync(t.Context(), dir))
 	if s := pluginOf(h, "named-another"); s.Held != "" || s.State != plugin.Ready {
 		t.Errorf("the word was for all: %+v", s)
 	}
@@ -107,9 +102,7 @@ func TestFollowHoldsWhatChangesInTheRoot(t *testing.T) {
 	require.NoError(t, os.Rename(filepath.Join(dir, ".away"), path))
 	require.Eventually(t, "all is as it was", func() bool { return pluginOf(h, "versioned").Held == "" })
 	require.NoError(t, os.Remove(path))
-	if err := h.Sync(t.Context(), dir); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, h.Sync(t.Context(), dir))
 	if s := pluginOf(h, "versioned"); s.Name != "" {
 		t.Errorf("it was withdrawn: %+v", s)
 	}
@@ -167,9 +160,7 @@ func TestContentDecidesInTheRoot(t *testing.T) {
 			if !os.SameFile(before, after) || before.Size() != after.Size() || !before.ModTime().Equal(after.ModTime()) {
 				t.Fatal("size, times or inode tell")
 			}
-			if err := h.RestartPlugin(t.Context(), "versioned"); err == nil || !strings.Contains(err.Error(), "has changed inside the workspace") {
-				t.Errorf("a restart: %v", err)
-			}
+			assert.ErrorContainsf(t, h.RestartPlugin(t.Context(), "versioned"), "has changed inside the workspace", "a restart")
 			if s := pluginOf(h, "versioned"); s.PID != served.PID {
 				t.Errorf("it serves no longer: %+v", s)
 			}

@@ -56,9 +56,7 @@ func startBloated(t *testing.T, attr *syscall.SysProcAttr) *exec.Cmd {
 func openDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "th-open-") // that of t.TempDir is private
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // that is what it is for
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/toolhost/toolhost/internal/confine"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/hostile"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
@@ -82,9 +83,7 @@ func TestHostileForkBomb(t *testing.T) {
 	h.Dir = dir
 	h.Env = append(h.Env, hostProcesses+"="+strconv.Itoa(threadsOf(uid)+300))
 	h.begin(t)
-	if !strings.Contains(strings.ToLower(h.Result), "fork") {
-		t.Errorf("it came to no limit: %+v", h.told)
-	}
+	assert.Containsf(t, strings.ToLower(h.Result), "fork", "it came to no limit: %+v", h.told)
 	h.end(t)
 	require.Eventually(t, "its processes are gone", func() bool { return len(h.plugins()) == 0 })
 }

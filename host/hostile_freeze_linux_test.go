@@ -20,6 +20,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -130,9 +131,7 @@ func TestHostileLease(t *testing.T) { //nolint:paralleltest // it watches this p
 			}
 			child(t, nil, leaseOn+"="+held).says(t, "leased")
 			err := freeze(t, t.TempDir(), dir)
-			if err == nil || !strings.Contains(err.Error(), "holds a lease on "+held) {
-				t.Errorf("Load says %v", err)
-			}
+			assert.ErrorContainsf(t, err, "holds a lease on "+held, "Load says")
 		})
 	}
 }
@@ -279,9 +278,7 @@ func TestHostileFileSystem(t *testing.T) { //nolint:paralleltest // it watches t
 			child(t, []*os.File{fuse}, hangOn+"="+strconv.FormatUint(uint64(mode), 8))
 			_ = fuse.Close()
 			err = freeze(t, root, dir)
-			if err == nil || !strings.Contains(err.Error(), "script") {
-				t.Errorf("Load says %v", err)
-			}
+			assert.ErrorContainsf(t, err, "script", "Load says")
 			t.Log(err)
 		})
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/hostile"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
@@ -72,9 +73,7 @@ func stopped() attack {
 			s.call(t)
 		}()
 		require.Eventually(t, "the call has come", func() bool { return s.logged.says(`now I will do it`) })
-		if err := syscall.Kill(s.number(t), syscall.SIGSTOP); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, syscall.Kill(s.number(t), syscall.SIGSTOP))
 		<-ended
 		s.becomes(t, plugin.Degraded, "no health check")
 	}
@@ -231,9 +230,7 @@ func TestHostileEverythingAtOnce(t *testing.T) { //nolint:paralleltest // it cou
 				t.Errorf("it took %v", took)
 			}
 			for _, s := range h.Plugins() {
-				if s.State != plugin.Draining {
-					t.Errorf("after Close: %+v", s)
-				}
+				assert.Equalf(t, s.State, plugin.Draining, "after Close: %+v", s)
 			}
 		})
 	}

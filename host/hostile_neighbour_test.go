@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/hostile"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
@@ -153,9 +154,7 @@ func TestHostileAddress(t *testing.T) {
 				go func() { victim <- s.move(t, hostile.HeldOther) }()
 				err := s.move(t, mode)
 				require.NoError(t, os.WriteFile(filepath.Join(s.root, hostile.Connected), nil, 0o600))
-				if err := <-victim; err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, <-victim)
 				if p := s.status(t, mode); runtime.GOOS == "linux" && exact && p.State != plugin.Refused {
 					t.Errorf("the attacker is %s: %v", p.State, err)
 				}
@@ -230,9 +229,7 @@ func TestPluginBehindWrapper(t *testing.T) {
 				t.Fatal(err)
 			}
 			require.Must(s.Load(t.Context(), dir))(t)
-			if err := s.ask(t, hostile.VictimLives); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, s.ask(t, hostile.VictimLives))
 		})
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/hostile"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
@@ -115,9 +116,7 @@ func (h *otherHost) begin(t *testing.T) {
 	t.Helper()
 	stdin, err := h.StdinPipe()
 	h.stdin = stdin
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	stdout := require.Must(h.StdoutPipe())(t)
 	require.NoError(t, h.Start())
 	t.Cleanup(func() {
@@ -188,9 +187,7 @@ func TestHostileDescriptors(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { _, _ = r.Close(), w.Close() }()
 	h := startHost(t, hostile.Thief, w)
-	if strings.Contains(h.Result, `"inherited":["`) {
-		t.Errorf("the plugin inherited it: %.300s", h.Result)
-	}
+	assert.NotContainsf(t, h.Result, `"inherited":["`, "the plugin inherited it")
 }
 
 // A plugin cannot read its host's environment, and with it the host's memory: as
@@ -202,7 +199,5 @@ func TestHostileConcealment(t *testing.T) {
 	if h.Fault != "" || !strings.Contains(h.Result, `"inherited"`) {
 		t.Fatalf("the host says %+v", h.told)
 	}
-	if strings.Contains(h.Result, "of "+h.mark) {
-		t.Errorf("the plugin read the host's environment: %.300s", h.Result)
-	}
+	assert.NotContainsf(t, h.Result, "of "+h.mark, "the plugin read the host's environment")
 }

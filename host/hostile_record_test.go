@@ -19,6 +19,7 @@ import (
 	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -94,9 +95,7 @@ func TestModifiedArgumentsAreOnRecord(t *testing.T) {
 func entries(t *testing.T, path, text string) func(func(string) bool) {
 	return func(yield func(string) bool) {
 		for e, err := range audit.Search(t.Context(), path, audit.Filter{Text: text}) {
-			if err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, err)
 			if !yield(e.Call) {
 				return
 			}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/hostile"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
@@ -111,9 +112,7 @@ func strike(t *testing.T, a attack, carrier plugin.Carrier) {
 	}
 	s.neighbourAnswers(t, 2)
 	s.close(t)
-	if line := s.logged.fault(); line != "" {
-		t.Errorf("in the log: %.200q", line)
-	}
+	assert.Equalf(t, s.logged.fault(), "", "in the log")
 }
 
 // load loads the attacker.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -73,9 +74,7 @@ func TestSessionEnds(t *testing.T) {
 	var call sync.WaitGroup
 	call.Go(func() {
 		out := one.Call(t.Context(), tool.Call{Name: "lively.hold", Arguments: []byte(`{"file":"let-go"}`)})
-		if out.Content != "held" {
-			t.Errorf("%+v", out)
-		}
+		assert.Equalf(t, out.Content, "held", "%+v", out)
 	})
 	require.Eventually(t, "the call runs", func() bool { return l.status().Calls == 1 })
 	_ = one.Close(t.Context())

@@ -14,6 +14,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -92,9 +93,7 @@ func TestConcurrency(t *testing.T) {
 		}
 		close(release)
 		for range 3 {
-			if err := <-results; err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, <-results)
 		}
 		if most.Load() != 2 {
 			t.Errorf("%d ran at once", most.Load())

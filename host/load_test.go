@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -85,9 +86,7 @@ func TestNamesGoToTheFirst(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	for _, got := range h.Tools(host.Filter{}) {
-		if got.Owner != "fixture-a" {
-			t.Errorf("%s went to %s", got.Name, got.Owner)
-		}
+		assert.Equalf(t, got.Owner, "fixture-a", "%s went to", got.Name)
 	}
 }
 
@@ -101,9 +100,7 @@ func TestLoadDirectories(t *testing.T) {
 		t.Errorf("a missing directory: %v", err)
 	}
 	_, err := h.Execute(t.Context(), tool.Call{Name: "any"})
-	if err == nil || !strings.Contains(err.Error(), "no tools are loaded") {
-		t.Errorf("a call on an empty host: %v", err)
-	}
+	assert.ErrorContainsf(t, err, "no tools are loaded", "a call on an empty host")
 }
 
 // A crash is an error of its caller, and of no other.
@@ -163,9 +160,7 @@ func TestCloseWhileLoading(t *testing.T) {
 		for len(h.Plugins()) == 0 {
 			runtime.Gosched()
 		}
-		if err := h.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, h.Close(t.Context()))
 		if err := <-loaded; err == nil {
 			t.Error("all was loaded, though one plugin never starts")
 		}
@@ -197,8 +192,6 @@ func TestChangesAreFollowed(t *testing.T) {
 	c.defs <- []tool.Definition{echo("b").Definition}
 	c.changes <- struct{}{} // taken up when the first change has been
 	c.defs <- []tool.Definition{echo("b").Definition}
-	if got := strings.Join(h.Names(), " "); got != "b" {
-		t.Errorf("names %q", got)
-	}
+	assert.Equalf(t, strings.Join(h.Names(), " "), "b", "names")
 	require.Must(h.Execute(t.Context(), tool.Call{Name: "b"}))(t)
 }

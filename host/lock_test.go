@@ -10,6 +10,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/lockfile"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
@@ -31,16 +32,12 @@ func TestLockThatGoesAway(t *testing.T) {
 	require.Must(h.Load(t.Context(), dir))(t)
 
 	removeFile(t, lockPath)
-	if err := h.Sync(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "is missing") {
-		t.Errorf("with nothing to start, the missing lock is not told of: %v", err)
-	}
+	assert.ErrorContainsf(t, h.Sync(t.Context(), dir), "is missing", "with nothing to start, the missing lock is not told of")
 	plugintest.Deploy(t, dir, "versioned", "2")
 	plugintest.Install(t, dir, "named")
 	err := h.Sync(t.Context(), dir)
 	for _, want := range []string{lockPath + " is missing", "versioned was not upgraded", "named does not run"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("the fault has no %q: %v", want, err)
-		}
+		assert.ErrorContainsf(t, err, want, "the fault has no %q", want)
 	}
 	if s := pluginOf(h, "named"); version(t, h) != "1" || s.State != plugin.Refused || s.PID != 0 {
 		t.Errorf("without the lock: version %s, %+v", version(t, h), s)
@@ -79,9 +76,7 @@ func TestLockThatIsNoFile(t *testing.T) {
 			t.Errorf("%s: %d tools, %v, %+v", what, n, err, s)
 		}
 		removeFile(t, path) // it was there
-		if err := h.RestartPlugin(t.Context(), "versioned"); err == nil || !strings.Contains(err.Error(), "is missing") {
-			t.Errorf("%s, removed: %v", what, err)
-		}
+		assert.ErrorContainsf(t, h.RestartPlugin(t.Context(), "versioned"), "is missing", "%s, removed", what)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/audit"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -90,7 +91,5 @@ func TestLogHandler(t *testing.T) {
 	if _, err := h.Execute(t.Context(), tool.Call{Name: "x"}); tool.CodeOf(err) != tool.CodeInternal {
 		t.Fatal(err)
 	}
-	if text := out.String(); !strings.Contains(text, "level=ERROR msg=\"a middleware panicked\"") {
-		t.Errorf("logged %q", text)
-	}
+	assert.Containsf(t, out.String(), "level=ERROR msg=\"a middleware panicked\"", "logged")
 }

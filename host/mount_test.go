@@ -13,6 +13,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/pluginrun"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/internal/test/toolserver"
@@ -41,9 +42,7 @@ func TestMount(t *testing.T) {
 	t.Parallel()
 	server := toolserver.New(t, "files", "first", "second")
 	h := mounted(t, server)
-	if got := ask(t, h, "files.echo", `{"text":"hello"}`); got != "hello" {
-		t.Errorf("echo: %q", got)
-	}
+	assert.Equalf(t, ask(t, h, "files.echo", `{"text":"hello"}`), "hello", "echo")
 	s := pluginOf(h, "files")
 	if s.State != plugin.Ready || s.PID == 0 || s.Kind != pluginrun.KindMCP || s.Carrier != pluginrun.Stdio || s.Path == "" || s.Version != "1" {
 		t.Errorf("the status is %+v", s)
@@ -89,9 +88,7 @@ func TestMountedServersArePinned(t *testing.T) {
 	lock := serverLock(t, server)
 	h := newHost(t, host.WithLocks(host.Lock{File: lock}))
 	require.Must(h.Mount(t.Context(), server))(t)
-	if got := ask(t, h, "files.echo", `{"text":"x"}`); got != "x" {
-		t.Errorf("echo: %q", got)
-	}
+	assert.Equalf(t, ask(t, h, "files.echo", `{"text":"x"}`), "x", "echo")
 	refused := func(what string, s plugin.Server, want ...string) {
 		h := newHost(t, host.WithLocks(host.Lock{File: lock}))
 		n, err := h.Mount(t.Context(), s)
@@ -140,9 +137,7 @@ func TestMountedServerIsRemembered(t *testing.T) {
 	if s := pluginOf(h, "files"); n == 0 || s.State != plugin.Idle || s.Starts != 0 || s.Tools != n {
 		t.Errorf("%d tools, %+v", n, s)
 	}
-	if got := ask(t, h, "files.echo", `{"text":"x"}`); got != "x" {
-		t.Errorf("echo: %q", got)
-	}
+	assert.Equalf(t, ask(t, h, "files.echo", `{"text":"x"}`), "x", "echo")
 	other := server
 	other.Identity = "another"
 	h = newHost(t, cache)
@@ -239,9 +234,7 @@ func TestMountUpgrades(t *testing.T) {
 		t.Errorf("a call was lost: %v", err)
 	}
 	was := pluginOf(h, "files")
-	if s := ask(t, h, "files.look", "{}"); !strings.Contains(s, `"another"`) {
-		t.Errorf("it runs on as it was: %s", s)
-	}
+	assert.Containsf(t, ask(t, h, "files.look", "{}"), `"another"`, "it runs on as it")
 	if _, err := h.Mount(t.Context(), broken); err == nil || !strings.Contains(err.Error(), "runs on as it was: plugin files did not start") {
 		t.Errorf("a broken one: %v", err)
 	}
@@ -305,9 +298,7 @@ func TestMountedServerComesUp(t *testing.T) {
 	if err := h.StartPlugin(t.Context(), "asked"); err != nil || ask(t, h, "asked.echo", `{"text":"x"}`) != "x" {
 		t.Errorf("asked to start: %v", err)
 	}
-	if got := ask(t, h, "files.echo", `{"text":"x"}`); got != "x" {
-		t.Errorf("its neighbour answers %q", got)
-	}
+	assert.Equalf(t, ask(t, h, "files.echo", `{"text":"x"}`), "x", "its neighbour answers")
 	require.Eventually(t, "it is started again", func() bool { return pluginOf(h, "late").State == plugin.Ready })
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -26,9 +27,7 @@ func owners(t *testing.T, dir string, opts ...host.Option) (all []string, err er
 			all = append(all, x.Owner)
 		}
 	}
-	if err := h.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, h.Close(t.Context()))
 	return all, err
 }
 
@@ -131,9 +130,7 @@ func TestNamesComeBack(t *testing.T) {
 	t.Parallel()
 	for name, free := range map[string]func(t *testing.T, h *host.Host, dir string){
 		"withdrawn": func(t *testing.T, h *host.Host, dir string) {
-			if err := errors.Join(os.Remove(filepath.Join(dir, "a")), h.Sync(t.Context(), dir)); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, errors.Join(os.Remove(filepath.Join(dir, "a")), h.Sync(t.Context(), dir)))
 		},
 		"gives them up": func(t *testing.T, h *host.Host, dir string) {
 			plugintest.Deploy(t, dir, "a", "2") // without versioned.more
@@ -192,9 +189,7 @@ func TestPluginsExchangeNames(t *testing.T) {
 			t.Errorf("%d tools of %d, %v: %v", n, before, err, got)
 		}
 		for _, s := range h.Plugins() {
-			if len(s.Lost) != 0 {
-				t.Errorf("%s lost %+v", s.Name, s.Lost)
-			}
+			assert.Equalf(t, len(s.Lost), 0, "%s lost %+v", s.Name, s.Lost)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/toolhost/toolhost/internal/lockfile"
 	"github.com/toolhost/toolhost/internal/need"
 	"github.com/toolhost/toolhost/internal/pluginrun"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -206,9 +207,7 @@ func TestWantsMoreIsToldOnce(t *testing.T) {
 			told++
 		}
 	}
-	if told != 2 {
-		t.Errorf("the journal has it %d times: %+v", told, kept)
-	}
+	assert.Equalf(t, told, 2, "the journal has it %d times: %+v", told, kept)
 }
 
 // count is how often a text was logged.
@@ -240,9 +239,7 @@ func TestNeedsAcceptedElsewhere(t *testing.T) {
 				all.Accept(known.At(filepath.Join(dir, "versioned"), "versioned"), pluginOf(h, "versioned").Needs)
 			})
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	accept()
 	before := pluginOf(h, "versioned").PID

@@ -12,6 +12,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -51,13 +52,9 @@ func TestOverride(t *testing.T) {
 	if got := names(h.Tools(host.Filter{MaxSafety: tool.Cautious})); slices.Contains(got, "claims.safe") {
 		t.Errorf("it passes for safe: %q", got)
 	}
-	if got := names(h.Tools(host.Filter{})); !slices.Equal(got, []string{"claims.safe", "new.name"}) {
-		t.Errorf("the tools are %q", got)
-	}
+	assert.EqualSlicesf(t, names(h.Tools(host.Filter{})), []string{"claims.safe", "new.name"}, "the tools")
 	_, err := h.Session(host.WithGrants("fs:write")).Execute(t.Context(), tool.Call{Name: "claims.safe"})
-	if tool.CodeOf(err) != tool.CodeApprovalRequired {
-		t.Errorf("claims.safe: %v", err)
-	}
+	assert.Equalf(t, tool.CodeOf(err), tool.CodeApprovalRequired, "claims.safe: %v", err)
 	if res, err := h.Execute(t.Context(), tool.Call{Name: "new.name"}); err != nil || res.Text() != "I am old.name" {
 		t.Errorf("new.name: %q, %v", res.Text(), err)
 	}
@@ -69,9 +66,7 @@ func TestOverride(t *testing.T) {
 	if _, err := h.Execute(t.Context(), tool.Call{Name: "hidden"}); !strings.Contains(err.Error(), "disabled") || runs != 0 {
 		t.Errorf("hidden: %v, %d runs", err, runs)
 	}
-	if err := h.Register(echo("hidden")); !errors.Is(err, tool.ErrAlreadyExists) {
-		t.Errorf("the name of a disabled tool: %v", err)
-	}
+	assert.ErrorIsf(t, h.Register(echo("hidden")), tool.ErrAlreadyExists, "the name of a disabled tool")
 }
 
 func TestReconfigureOverrides(t *testing.T) {
@@ -82,15 +77,11 @@ func TestReconfigureOverrides(t *testing.T) {
 	}
 	want := func(what string, want ...string) {
 		t.Helper()
-		if got := names(h.Tools(host.Filter{})); !slices.Equal(got, want) {
-			t.Errorf("%s: the tools are %q, want %q", what, got, want)
-		}
+		assert.EqualSlicesf(t, names(h.Tools(host.Filter{})), want, "%s: the tools", what)
 	}
 	set := func(all map[string]host.Override) error { return h.Reconfigure(host.WithOverrides(all)) }
 
-	if err := set(map[string]host.Override{"a": {Name: "b"}, "b": {Name: "a"}, "c": {Disabled: true}}); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, set(map[string]host.Override{"a": {Name: "b"}, "b": {Name: "a"}, "c": {Disabled: true}}))
 	want("exchanged", "a", "b")
 	if x, _ := h.Get("a"); x.Claimed.Name != "b" {
 		t.Errorf("a is %+v", x)
@@ -100,25 +91,17 @@ func TestReconfigureOverrides(t *testing.T) {
 		"no name at all": {"a": {Name: "no name"}, "b": {Disabled: true}},
 		"negative":       {"a": {Timeout: -1}},
 	} {
-		if err := set(bad); err == nil || !strings.Contains(err.Error(), "a") {
-			t.Errorf("%s: %v", what, err)
-		}
+		assert.ErrorContainsf(t, set(bad), "a", "%s", what)
 		want(what, "a", "b")
 	}
-	if err := set(nil); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, set(nil))
 	want("none", "a", "b", "c")
 	if x, _ := h.Get("a"); x.Claimed.Name != "a" {
 		t.Errorf("a is %+v", x)
 	}
 	// What comes later goes by them too.
-	if err := set(map[string]host.Override{"d": {Safety: tool.Safe}}); err != nil {
-		t.Error(err)
-	}
-	if err := h.Register(echo("d", func(d *tool.Definition) { d.Safety = tool.Dangerous })); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, set(map[string]host.Override{"d": {Safety: tool.Safe}}))
+	assert.NoError(t, h.Register(echo("d", func(d *tool.Definition) { d.Safety = tool.Dangerous })))
 	if _, err := h.Execute(t.Context(), tool.Call{Name: "d"}); err != nil {
 		t.Error(err)
 	}
@@ -173,9 +156,7 @@ func TestApprovalRules(t *testing.T) {
 			t.Errorf("a model would try again: %v", err)
 		}
 	}
-	if !slices.Equal(asked, []string{"asked"}) {
-		t.Errorf("the approver was asked about %q", asked)
-	}
+	assert.EqualSlicesf(t, asked, []string{"asked"}, "the approver was asked about")
 	for _, want := range []string{"asked approved ada", "allowed approved operator", "denied denied operator", "safe allowed "} {
 		if !slices.Contains(log.decisions(), want) {
 			t.Errorf("the record has %q, not %q", log.decisions(), want)

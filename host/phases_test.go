@@ -12,6 +12,7 @@ import (
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -128,9 +129,7 @@ func TestPhases(t *testing.T) {
 				got.Retried = want.Retried
 			}
 			got.BytesIn, got.BytesOut, got.EstimatedTokens = 0, 0, 0
-			if got != want {
-				t.Errorf("%s: %+v, want %+v", id, got, want)
-			}
+			assert.Equalf(t, got, want, "%s", id)
 		}
 		if p := record.calls["asked"].Phases; p.BytesIn != 19 || p.BytesOut != 32 || p.EstimatedTokens != 12 {
 			t.Errorf("sizes: %+v", p)

@@ -11,6 +11,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/lockfile"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -54,9 +55,7 @@ func TestPins(t *testing.T) {
 	plugintest.Install(t, dir, "named-new")
 	err := h.Sync(t.Context(), dir)
 	for _, want := range []string{"versioned was not upgraded", lock.Plugins["versioned"].SHA256, "write the lock again", "named-new does not run"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("the refusal has no %q: %v", want, err)
-		}
+		assert.ErrorContainsf(t, err, want, "the refusal has no %q", want)
 	}
 	if s := pluginOf(h, "named-new"); version(t, h) != "1" || s.State != plugin.Refused || s.PID != 0 {
 		t.Errorf("after the refusals: version %s, %+v", version(t, h), s)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -19,27 +20,19 @@ func TestRegister(t *testing.T) {
 	if err := h.Register(second); !errors.Is(err, tool.ErrAlreadyExists) || !strings.Contains(err.Error(), "a.tool") {
 		t.Errorf("a second Register: %v", err)
 	}
-	if err := h.Register(echo("")); !errors.Is(err, tool.ErrEmptyName) {
-		t.Errorf("an empty name: %v", err)
-	}
+	assert.ErrorIsf(t, h.Register(echo("")), tool.ErrEmptyName, "an empty name")
 	if h.Len() != 1 {
 		t.Errorf("%d tools, want 1", h.Len())
 	}
 	res := require.Must(h.Execute(t.Context(), tool.Call{Name: "a.tool"}))(t)
-	if res.Text() != "a.tool:" {
-		t.Errorf("the first no longer answers: %q", res.Text())
-	}
+	assert.Equalf(t, res.Text(), "a.tool:", "the first no longer answers")
 }
 
 func TestReplace(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
-	if err := h.Replace(echo("a")); !errors.Is(err, tool.ErrNotFound) {
-		t.Errorf("Replace of a missing tool: %v", err)
-	}
-	if h.Len() != 0 {
-		t.Error("Replace added a tool")
-	}
+	assert.ErrorIsf(t, h.Replace(echo("a")), tool.ErrNotFound, "Replace of a missing tool")
+	assert.Equalf(t, h.Len(), 0, "Replace added a tool")
 	require.NoError(t, h.Register(echo("a")))
 	next := echo("a")
 	next.Handler = echo("new").Handler
@@ -80,9 +73,7 @@ func TestUnregisterTakesOneOwnersTools(t *testing.T) {
 	}
 	h.Unregister("x")
 	h.Unregister("missing")
-	if got := strings.Join(h.Names(), " "); got != "c" {
-		t.Errorf("left: %s", got)
-	}
+	assert.Equalf(t, strings.Join(h.Names(), " "), "c", "left")
 }
 
 func TestReadsAreCopies(t *testing.T) {
@@ -107,9 +98,7 @@ func TestReadsAreCopies(t *testing.T) {
 	spoil(&one.Definition)
 	h.Names()[0] = "spoilt"
 
-	if got := strings.Join(h.Names(), " "); got != "a b c" {
-		t.Errorf("names %q, want them sorted and unspoilt", got)
-	}
+	assert.Equalf(t, strings.Join(h.Names(), " "), "a b c", "names")
 	for _, got := range h.Tools(host.Filter{Categories: []string{"one"}}) {
 		if got.Sensitive[0] != "text" || strings.Contains(string(got.InputSchema), "spoilt") {
 			t.Errorf("%s was changed through a copy: %+v", got.Name, got)
@@ -149,9 +138,7 @@ func TestBadDefinitions(t *testing.T) {
 			if tool.CodeOf(err) != tool.CodeInvalidDefinition || !strings.Contains(err.Error(), c.text) {
 				t.Errorf("got %v, want one that says %q", err, c.text)
 			}
-			if h.Len() != 0 {
-				t.Error("it was registered")
-			}
+			assert.Equalf(t, h.Len(), 0, "it was registered")
 		})
 	}
 }
@@ -192,9 +179,7 @@ func TestFilter(t *testing.T) {
 				for _, got := range h.Tools(c.filter) {
 					names = append(names, got.Name)
 				}
-				if got := strings.Join(names, " "); got != c.want {
-					t.Errorf("got %q, want %q", got, c.want)
-				}
+				assert.Equal(t, strings.Join(names, " "), c.want)
 			}
 		})
 	}

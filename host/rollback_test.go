@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -50,9 +51,7 @@ func TestFailedUpgradeServesOn(t *testing.T) {
 	}
 	for range 2 {
 		require.Eventually(t, "it is idle", func() bool { return pluginOf(h, "versioned").State == plugin.Idle })
-		if version(t, h) != "1" {
-			t.Error("another version answers")
-		}
+		assert.Equalf(t, version(t, h), "1", "another version answers")
 	}
 	if err := h.RestartPlugin(t.Context(), "versioned"); tool.CodeOf(err) != tool.CodeUnavailable || version(t, h) != "1" {
 		t.Errorf("restarted: %v", err)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
@@ -25,9 +26,7 @@ func TestStartsAtATime(t *testing.T) {
 		"Load": func(ctx context.Context, h *host.Host, dir string) { _, _ = h.Load(ctx, dir) },
 		"Sync": func(ctx context.Context, h *host.Host, dir string) { _ = h.Sync(ctx, dir) },
 		"Follow": func(ctx context.Context, h *host.Host, dir string) {
-			if err := h.Follow(ctx, dir); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, h.Follow(ctx, dir))
 		},
 	} {
 		t.Run(how, func(t *testing.T) {
@@ -97,9 +96,7 @@ func TestNamesComeBeforeBytes(t *testing.T) {
 			"huge":     "plugin huge did not start: it has 4398046511104 bytes, more than the 2147483648 that a binary may have",
 		}
 		for _, fault := range faultsOf(err) {
-			if fault.Message != want[fault.Plugin] {
-				t.Errorf("%s: %q, want %q", fault.Plugin, fault.Message, want[fault.Plugin])
-			}
+			assert.Equalf(t, fault.Message, want[fault.Plugin], "%s", fault.Plugin)
 			delete(want, fault.Plugin)
 		}
 		if len(want) > 0 {

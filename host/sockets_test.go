@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -18,9 +19,7 @@ import (
 func socketsOf(t *testing.T, h *host.Host) string {
 	t.Helper()
 	var seen plugintest.Seen
-	if err := json.Unmarshal(require.Must(h.Execute(t.Context(), tool.Call{Name: "snoop.look"}))(t).Structured, &seen); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(require.Must(h.Execute(t.Context(), tool.Call{Name: "snoop.look"}))(t).Structured, &seen))
 	for _, kv := range seen.Env {
 		if dir, ok := strings.CutPrefix(kv, "PLUGIN_UNIX_SOCKET_DIR="); ok {
 			return filepath.Dir(dir)
@@ -60,16 +59,12 @@ func TestSocketDirectoryIsGone(t *testing.T) {
 			if _, err := h.Execute(t.Context(), tool.Call{Name: "crash.pid"}); err != nil {
 				t.Errorf("the next start: %v", err)
 			}
-			if err := h.RestartPlugin(t.Context(), "snoop"); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, h.RestartPlugin(t.Context(), "snoop"))
 			after := socketsOf(t, h)
 			if after == before {
 				t.Errorf("the sockets are in %s again", after)
 			}
-			if err := h.Close(t.Context()); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, h.Close(t.Context()))
 			if _, err := os.Lstat(after); !errors.Is(err, os.ErrNotExist) {
 				t.Errorf("%s is there: %v", after, err)
 			}

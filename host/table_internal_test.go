@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -32,9 +33,7 @@ func TestTable(t *testing.T) {
 			}
 			if to.byName.get(name) == nil {
 				e := &entry{def: &tool.Definition{Name: name}, override: &Override{Disabled: random.IntN(4) == 0}}
-				if _, err := to.putOne(e); err != nil {
-					t.Fatal(err)
-				}
+				require.Must(to.putOne(e))(t)
 				want[name] = e
 			}
 		}
@@ -75,9 +74,7 @@ func TestEditOfOneOfMany(t *testing.T) { //nolint:paralleltest // others' alloca
 	keep := func(e *entry) (*entry, error) { return e, nil }
 	bytes := func(n int) uint64 {
 		put := func(to *tx, e *entry) {
-			if _, err := to.putOne(e); err != nil {
-				t.Fatal(err)
-			}
+			require.Must(to.putOne(e))(t)
 		}
 		to := begin(&snapshot{}, keep)
 		for i := range n {

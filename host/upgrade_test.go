@@ -15,6 +15,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -70,9 +71,7 @@ func TestUpgradeLosesNoCall(t *testing.T) {
 			}
 			for i := 1; i <= upgrades; i++ {
 				plugintest.Deploy(t, dir, "versioned", fmt.Sprint(i))
-				if err := h.Sync(t.Context(), dir); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, h.Sync(t.Context(), dir))
 				if got := version(t, h); got != fmt.Sprint(i) {
 					t.Errorf("version %s answers after upgrade %d", got, i)
 				}
@@ -115,9 +114,7 @@ func TestUpgradeDrains(t *testing.T) {
 		return res.Text() == "new-more"
 	})
 	require.NoError(t, os.WriteFile(filepath.Join(root, "go"), nil, 0o600))
-	if got := <-answer; got != "old<nil>" {
-		t.Errorf("the call under way: %s", got)
-	}
+	assert.Equalf(t, <-answer, "old<nil>", "the call under way")
 	require.Eventually(t, "the old process is gone", func() bool { _, err := os.Stat(fmt.Sprintf("/proc/%d", old)); return os.IsNotExist(err) })
 }
 
@@ -142,9 +139,7 @@ func TestUpgradeThatDoesNotStart(t *testing.T) {
 		t.Error("who asks is not told again")
 	}
 	plugintest.Deploy(t, dir, "versioned", "3")
-	if err := h.Sync(t.Context(), dir); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, h.Sync(t.Context(), dir))
 	if s := pluginOf(h, "versioned"); s.Upgrade != "" || version(t, h) != "3" {
 		t.Errorf("the next: %+v", s)
 	}
@@ -232,9 +227,7 @@ func TestFollow(t *testing.T) {
 	go func() { ended <- h.Follow(ctx, dir) }()
 	defer func() {
 		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, <-ended)
 	}()
 	answers := func(want string) func() bool {
 		return func() bool {
@@ -255,13 +248,9 @@ func TestFollow(t *testing.T) {
 	text := plugintest.Script(t, "3")
 	require.NoError(t, os.Remove(filepath.Join(dir, "versioned")))
 	f, err := os.OpenFile(filepath.Join(dir, "versioned"), os.O_CREATE|os.O_WRONLY, 0o755) //nolint:gosec // a program
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, err = f.Write(text[:len(text)-4]) // it would start, and fail
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, name := range []string{"other", "another"} { // each takes two looks, and a start
 		plugintest.Deploy(t, dir, name, "4-more")
 		require.Eventually(t, "it has looked meanwhile", func() bool { return pluginOf(h, name).State == plugin.Ready })
@@ -367,9 +356,7 @@ func TestSyncAtOnce(t *testing.T) {
 		var all sync.WaitGroup
 		for range 4 {
 			all.Go(func() {
-				if err := h.Sync(t.Context(), dir); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, h.Sync(t.Context(), dir))
 			})
 		}
 		all.Wait()

@@ -3,6 +3,7 @@ package pluginsdk
 import (
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -16,9 +17,7 @@ func TestCallFrom(t *testing.T) {
 	if got := tool.CallFrom(ctx); got.ID != "1" || got.Name != "x" {
 		t.Errorf("%+v", got)
 	}
-	if withCall(ctx, call) != ctx {
-		t.Error("withCall wrapped a context that has the call already")
-	}
+	assert.Equalf(t, withCall(ctx, call), ctx, "withCall wrapped a context that has the call already")
 	call.Arguments = []byte("{}") // an approver may change them
 	if again := withCall(ctx, call); again == ctx {
 		t.Error("other arguments are not in the context")

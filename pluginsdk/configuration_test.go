@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -58,9 +59,7 @@ func TestConfiguration(t *testing.T) {
 	} {
 		got = settings{}
 		err := c.Configure(t.Context(), pluginsdk.Config{JSON: json.RawMessage(text)})
-		if s := fmt.Sprintf("%v %v", got, err); s != want {
-			t.Errorf("%s:\n%s, want\n%s", text, s, want)
-		}
+		assert.Equalf(t, fmt.Sprintf("%v %v", got, err), want, "%s", text)
 	}
 	if err := (pluginsdk.Configurator{}).Configure(t.Context(), pluginsdk.Config{}); err != nil || len((pluginsdk.Configurator{}).Schema()) > 0 {
 		t.Errorf("the zero value: %v", err)
@@ -95,7 +94,5 @@ func TestPluginWithATypedConfiguration(t *testing.T) {
 	if r, err := p.Execute(t.Context(), tool.Call{Name: "region"}); err != nil || r.Text() != "eu 5" {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if err := p.Configure(t.Context(), pluginsdkConfig(`{"retries":"x"}`)); err == nil || !strings.Contains(err.Error(), "invalid value for retries") {
-		t.Errorf("%v", err)
-	}
+	assert.ErrorContains(t, p.Configure(t.Context(), pluginsdkConfig(`{"retries":"x"}`)), "invalid value for retries")
 }

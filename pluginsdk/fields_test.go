@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -106,9 +107,7 @@ func BenchmarkFields(b *testing.B) {
 	b.Run("json", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if err := json.Unmarshal(doc, new(plain)); err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, json.Unmarshal(doc, new(plain)))
 		}
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -145,9 +146,7 @@ func TestFuncArguments(t *testing.T) {
 	})
 	const schema = `{"type":"object","properties":{"name":{"type":"string","description":"Who."},"age":{"type":"integer"}},` +
 		`"required":["name"],"additionalProperties":false}`
-	if string(tl.InputSchema) != schema {
-		t.Errorf("%s, want %s", tl.InputSchema, schema)
-	}
+	assert.Equalf(t, string(tl.InputSchema), schema, "%s, want %s", tl.InputSchema, schema)
 	for in, want := range map[string]string{`{"name":"Ann","age":7}`: "Ann 7", ``: " 0", `{}`: " 0"} {
 		if r, err := run(t, tl, in); err != nil || r.Text() != want {
 			t.Errorf("%s: %+v, %v, want %s", in, r, err, want)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -202,9 +203,7 @@ func TestPreviewTakesTheToolsArguments(t *testing.T) {
 		t.Errorf("got %q, %v", res.Text(), err)
 	}
 	defer func() {
-		if v := fmt.Sprint(recover()); !strings.Contains(v, "Preview takes") {
-			t.Errorf("a preview of a function with another argument type: %v", v)
-		}
+		assert.Containsf(t, fmt.Sprint(recover()), "Preview takes", "a preview of a function with another argument type")
 	}()
 	pluginsdk.Func("double", "Doubles.", double,
 		pluginsdk.Preview(func(context.Context, struct{}) (tool.Result, error) { return tool.Result{}, nil }))

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/callctx"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -27,9 +28,7 @@ func TestSessions(t *testing.T) {
 	if one, two := of(""), of(""); one == two || s.Len() != 2 {
 		t.Error("callers without a session share one")
 	}
-	if got := of("a").items; !slices.Equal(got, []string{"a"}) {
-		t.Errorf("a has %q", got)
-	}
+	assert.EqualSlicesf(t, of("a").items, []string{"a"}, "a has")
 	s.Ended(t.Context(), "a")
 	s.Ended(t.Context(), "a")
 	s.Ended(t.Context(), "never")
@@ -44,7 +43,5 @@ func TestSessions(t *testing.T) {
 	var zero pluginsdk.Sessions[int]
 	*zero.Get(context.WithValue(t.Context(), callctx.Call{}, &tool.Call{Session: "a"})) = 7
 	zero.Ended(t.Context(), "a")
-	if n := *zero.Get(context.WithValue(t.Context(), callctx.Call{}, &tool.Call{Session: "a"})); n != 0 {
-		t.Errorf("what has ended is %d", n)
-	}
+	assert.Equalf(t, *zero.Get(context.WithValue(t.Context(), callctx.Call{}, &tool.Call{Session: "a"})), 0, "what has ended")
 }

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"net/netip"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"github.com/toolhost/toolhost/pluginsdk/tooltest"
@@ -77,12 +77,8 @@ func TestTags(t *testing.T) {
 			t.Errorf("%s: %s, want %s", path, got, want)
 		}
 	}
-	if got := at(t, x.Definition, "required"); got != "" {
-		t.Errorf("required: %s, want nothing: each has a default or omitempty", got)
-	}
-	if !slices.Equal(x.Sensitive, []string{"key"}) {
-		t.Errorf("sensitive: %v", x.Sensitive)
-	}
+	assert.Equalf(t, at(t, x.Definition, "required"), "", "required")
+	assert.EqualSlicesf(t, x.Sensitive, []string{"key"}, "sensitive")
 	for args, want := range map[string]string{
 		`{}`: `{"sort":"name","lines":10,"ratio":0.5,"tags":["red","green"],"sizes":[1,2],"from":"::1","in":{"unit":"m"},"wait":"1m30s","on":true,"free":{"a":1}}`,
 		`{"ratio":null,"tags":null,"in":{},"list":[{},{"unit":"km"}],"on":false,"free":null,"sizes":[]}`://
@@ -150,9 +146,7 @@ func TestDefaults(t *testing.T) {
 			t.Errorf("%s:\n%s, %v, want\n%s", args, res.Text(), err, want)
 		}
 	}
-	if got := at(t, x.Definition, "required"); got != `["tree"]` {
-		t.Errorf("required: %s", got)
-	}
+	assert.Equalf(t, at(t, x.Definition, "required"), `["tree"]`, "required")
 	// Each handler sees the caller's own arguments next to what it is given.
 	y := pluginsdk.Func("y", "Does.", func(ctx context.Context, v Paging) (string, error) {
 		return fmt.Sprint(v.Limit, string(tool.CallFrom(ctx).Arguments)), nil
@@ -204,9 +198,7 @@ func TestTagsOfForms(t *testing.T) {
 		`{"guests":2,"size":"l","extras":[],"mail":"a@example.com"}`: "{l 2 [] a@example.com} accept <nil>",
 	} {
 		got, action, err := pluginsdk.Ask[order](answering(tool.Accept, content), "What?")
-		if fmt.Sprintf("%v %v %v", got, action, err) != want {
-			t.Errorf("%s: got %v %v %v, want %s", content, got, action, err, want)
-		}
+		assert.Equalf(t, fmt.Sprintf("%v %v %v", got, action, err), want, "%s: got %v %v %v, want %s", content, got, action, err, want)
 	}
 	if _, _, err := pluginsdk.Ask[order](answering(tool.Accept, `{"guests":9}`), "What?"); tool.CodeOf(err) != tool.CodeInvalidResult {
 		t.Errorf("nine guests: %v", err)

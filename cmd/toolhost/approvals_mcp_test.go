@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/approval"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -82,9 +83,7 @@ func (a answered) has(t *testing.T, isError bool, texts ...string) {
 			t.Errorf("the agent gets %q, without %q", a.text, text)
 		}
 	}
-	if a.isError != isError {
-		t.Errorf("the agent gets the error %v: %s", a.isError, a.text)
-	}
+	assert.Equalf(t, a.isError, isError, "the agent gets the error %v: %s", a.isError, a.text)
 }
 
 // The answer of an MCP client counts, and is on record as the client's.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -41,9 +42,7 @@ func TestTerminalOfAnMCPServer(t *testing.T) {
 			c, at := w.agentOn(revision)
 			one, other := called(t.Context(), c, "one"), called(t.Context(), c, "other")
 			first := at.sees(runIt)
-			if !strings.Contains(first, "caller:    mcp, by mcp from codex 1.2 (its own word)") {
-				t.Errorf("the person sees %q", first)
-			}
+			assert.Containsf(t, first, "caller:    mcp, by mcp from codex 1.2 (its own word)", "the person sees")
 			at.types("y")
 			second := at.sees(runIt) // which waited until then
 			at.types("n")
@@ -97,9 +96,7 @@ func TestTerminalWithoutAPerson(t *testing.T) {
 		(<-open).has(t, true, "the terminal was closed before there was an answer")
 		(<-called(t.Context(), c, "after")).has(t, true, "no one can be asked", "no terminal here")
 		o := record(w, c).prints(`"approver":"end of the terminal"`, `"code":"approval_required"`)
-		if strings.Contains(o.stdout, `"approver":"terminal"`) {
-			t.Errorf("on record is %s", o.stdout)
-		}
+		assert.NotContainsf(t, o.stdout, `"approver":"terminal"`, "on record")
 	})
 	t.Run("none", func(t *testing.T) {
 		t.Parallel()
@@ -136,9 +133,7 @@ func TestHostileTextsOnATerminal(t *testing.T) {
 		res, err := c.CallTool(t.Context(), &mcp.CallToolParams{
 			Name: "fs_edit", Arguments: map[string]any{"path": "evil", "original": "x", "modified": evil},
 		})
-		if err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, err)
 		ended <- res
 	}()
 	seen := strings.ReplaceAll(colors.ReplaceAllString(at.sees("is a no) "), ""), "\r\n", "\n")

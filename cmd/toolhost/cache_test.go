@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -68,9 +69,7 @@ func TestCacheHasNoSecrets(t *testing.T) {
 		}
 		files++
 		content, err := os.ReadFile(path)
-		if strings.Contains(string(content), "hunter2") {
-			t.Errorf("%s has it", path)
-		}
+		assert.NotContainsf(t, string(content), "hunter2", "%s has it", path)
 		return err
 	})
 	if err != nil || files == 0 {

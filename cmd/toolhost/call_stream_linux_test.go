@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -46,12 +47,8 @@ func TestCallStreams(t *testing.T) {
 				}
 			}
 			require.NoError(t, to.Close())
-			if seen := at.sees("that was it\r\n"); seen != "\r\nthat was it\r\n" {
-				t.Errorf("after the text the person sees %q", seen)
-			}
-			if err := cmd.Wait(); err != nil {
-				t.Error(err)
-			}
+			assert.Equalf(t, at.sees("that was it\r\n"), "\r\nthat was it\r\n", "after the text the person sees")
+			assert.NoError(t, cmd.Wait())
 
 			for _, flag := range []string{"--json", "--log-level=error"} {
 				u := w.startCall(newFIFO(t), "call", "play.hold", "--arg", "until="+source, "--arg", "stream=true", flag)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/internal/trust"
 )
@@ -194,9 +195,7 @@ func TestConfigOfTheCaller(t *testing.T) {
 		"    tools: {deny: [play.b*], max_safety: dangerous}",
 	)
 	o := w.run("call", "fs.read", `{"path":"a.txt"}`).exits(0).prints("text")
-	if strings.Contains(o.stdout, "file") {
-		t.Errorf("the result is not cut: %s", o.stdout)
-	}
+	assert.NotContainsf(t, o.stdout, "file", "the result is not cut")
 	w.run("call", "fs.stat", `{"path":"a.txt"}`).exits(0)
 	w.run("call", "play.danger").exits(5).says("the operator lets the caller cli have no yes")
 	w.run("call", "play.danger", "--yes").exits(0)
@@ -230,9 +229,7 @@ func TestConfigSecrets(t *testing.T) {
 	}
 	shown := func(o outcome) {
 		t.Helper()
-		if all := o.stdout + o.stderr; strings.Contains(all, "hunter") {
-			t.Errorf("toolhost %q tells a secret:\n%s", o.args, all)
-		}
+		assert.NotContainsf(t, o.stdout+o.stderr, "hunter", "toolhost %q tells a secret", o.args)
 	}
 	for _, args := range [][]string{
 		{"config"}, {"config", "check"}, {"config", "check", "--start", "--json"}, {"plugins", "show", "player", "--json"}, {"plugins", "--json"},
@@ -345,9 +342,7 @@ func TestPluginConfiguration(t *testing.T) {
 	w.run("plugins", "show", "fs").exits(0).prints("configuration:", `"allow_git": {`)
 	var shown shownPlugin
 	w.run("plugins", "show", "fs", "--json").exits(0).json(&shown)
-	if !strings.Contains(string(shown.ConfigSchema), `"allow_git"`) {
-		t.Errorf("the schema is %s", shown.ConfigSchema)
-	}
+	assert.Containsf(t, string(shown.ConfigSchema), `"allow_git"`, "the schema is %s", shown.ConfigSchema)
 	w.configure("plugin_dirs: ["+w.plugins+"]", "plugins:", "  fs:", "    config: {allow_git: much}")
 	w.bare("config", "check", "--start").exits(1).prints("allow_git")
 }

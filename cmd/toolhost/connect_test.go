@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -90,9 +91,7 @@ func TestConnectOverHTTP(t *testing.T) {
 	require.NoError(t, os.Chmod(home(".codex/config.toml"), 0o600))
 	o := w.bare("connect", "codex", "--http", "--yes", "--grant", "fs:read").exits(0).says("Bearer tht_…", "codex: {grants")
 	token := secretOf(t, home(".codex/config.toml"))
-	if strings.Contains(o.stdout+o.stderr, token) {
-		t.Error("the token is shown")
-	}
+	assert.NotContainsf(t, o.stdout+o.stderr, token, "the token is shown")
 	w.bare("reload", "--yes").exits(0)
 	w.bare("connect", "codex", "--check").exits(0).prints("fs_read")
 	w.bare("connect", "codex", "--http", "--yes").exits(0).prints("already")

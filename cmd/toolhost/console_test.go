@@ -17,6 +17,7 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/host/audit"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -231,9 +232,7 @@ func TestConsoleRefuses(t *testing.T) {
 		}, 400},
 	} {
 		res, text := b.post(c.path, "{}", c.change)
-		if res.StatusCode != c.want {
-			t.Errorf("%s: %s %s", name, res.Status, text)
-		}
+		assert.Equalf(t, res.StatusCode, c.want, "%s: %s %s", name, res.Status, text)
 		if strings.Contains(text, b.cookie.Value) || res.Header.Get("Access-Control-Allow-Origin") != "" || len(res.Cookies) > 0 {
 			t.Errorf("%s: it is told %v %s", name, res.Header, text)
 		}
@@ -254,9 +253,7 @@ func TestConsoleRefuses(t *testing.T) {
 		{"/files/..%2fdoor.go", "none", "navigate", "document", 404}, {"/files/nothing.js", "none", "navigate", "document", 404},
 	} {
 		res := get(c.path, c.site, c.mode, c.dest)
-		if res.StatusCode != c.want {
-			t.Errorf("GET %+v: %s", c, res.Status)
-		}
+		assert.Equalf(t, res.StatusCode, c.want, "GET %+v: %s", c, res.Status)
 		for name, part := range map[string]string{
 			"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'", "X-Frame-Options": "DENY", "X-Content-Type-Options": "nosniff",
 			"Referrer-Policy": "no-referrer", "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin", "Cache-Control": "no-store",

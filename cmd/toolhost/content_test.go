@@ -11,6 +11,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/pins"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/internal/lockfile"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/internal/trust"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -37,9 +38,7 @@ func TestLockOfAPluginWaits(t *testing.T) {
 	read := func(args ...string) outcome {
 		t.Helper()
 		o := w.run(append([]string{"call", "intrude.read", "--arg", "path=" + secret}, args...)...)
-		if strings.Contains(o.stdout+o.stderr, "hunter2") {
-			t.Errorf("it reads more than it needs: %s", o.stdout)
-		}
+		assert.NotContainsf(t, o.stdout+o.stderr, "hunter2", "it reads more than it needs: %s", o.stdout)
 		return o
 	}
 	read().exits(exit.Failed)

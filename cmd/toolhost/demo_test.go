@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -37,9 +38,7 @@ func TestDemo(t *testing.T) {
 		equal(t, "the step", s.Step, i+1)
 		equal(t, "whether "+s.Title+" works", s.OK, true)
 		for _, text := range want[i] {
-			if !strings.Contains(detail, text) {
-				t.Errorf("step %d does not show %q but:\n%s", s.Step, text, detail)
-			}
+			assert.Containsf(t, detail, text, "step %d does not show %q but", s.Step, text)
 		}
 	}
 
@@ -50,9 +49,7 @@ func TestDemo(t *testing.T) {
 	one.write("zero.txt", "first line\nsecond line\n")
 	o := one.run("demo").exits(0).prints("zero.txt (23 bytes): first line", "left out: there is no plugin introspection",
 		"SIGKILL to fs", "left out: fs is the only plugin", "fs was started again")
-	if strings.Contains(o.stdout, "\x1b") {
-		t.Errorf("colour without a terminal: %q", o.stdout)
-	}
+	assert.NotContainsf(t, o.stdout, "\x1b", "colour without a terminal")
 
 	none := newWorld(t, "player")
 	steps = none.demo(6, "neither the plugin fs nor introspection")

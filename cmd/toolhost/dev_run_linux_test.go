@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/dev"
 	"github.com/toolhost/toolhost/internal/sandbox"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/internal/wire"
 )
@@ -153,9 +154,7 @@ func TestPluginDevSweeps(t *testing.T) {
 	w.bare("dev", "run", "--reattach", live.said, "--once").exits(0)
 	equalLists(t, "what is left", glob("*"), []string{filepath.Dir(live.at.Addr.String), others[1], others[0]})
 	for _, dir := range others {
-		if err := os.Remove(dir); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, os.Remove(dir))
 	}
 }
 
@@ -201,9 +200,7 @@ func TestPluginDevReattachRefusesOthers(t *testing.T) {
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
 		t.Errorf("it leaves %v, %v", left, err)
 	}
-	if err := os.RemoveAll(dir); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, os.RemoveAll(dir))
 }
 
 // Without a lock and a signature the author's build runs, also after a reload, and what does not
@@ -221,9 +218,7 @@ func TestPluginDevWhereLocksAreRequired(t *testing.T) {
 	d := w.develop(args...)
 	text := d.await(dev.Note, nil).Text
 	for _, want := range []string{"lock and trust.required", filepath.Join(w.root, "toolhost.yaml"), "neither locked nor signed"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("it does not say %q: %s", want, text)
-		}
+		assert.Containsf(t, text, want, "it does not say %q", want)
 	}
 	serving := d.await(dev.Serving, nil)
 	config("info")

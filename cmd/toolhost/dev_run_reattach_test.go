@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/dev"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/internal/wire"
 )
@@ -195,9 +196,7 @@ func TestPluginDevReattachRefuses(t *testing.T) {
 		o := w.bare("dev", "run", "--reattach", said, "--once")
 		o.exits(status)
 		for _, text := range why {
-			if !strings.Contains(o.stdout+o.stderr, text) {
-				t.Errorf("%s: it does not say %q\n%s%s", said, text, o.stdout, o.stderr)
-			}
+			assert.Containsf(t, o.stdout+o.stderr, text, "%s: it does not say %q\n%s%s", said, text, o.stdout, o.stderr)
 		}
 	}
 	modes := func(file string, mode os.FileMode) {

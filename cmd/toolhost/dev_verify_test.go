@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/verify"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -56,9 +57,7 @@ func TestPluginVerifyFinds(t *testing.T) {
 	if len(suites.Suites) < 10 || suites.Suites[0].Failures != 1 {
 		t.Errorf("the JUnit report has %+v", suites)
 	}
-	if err := os.Remove(report); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, os.Remove(report))
 	w.bare("dev", "verify", filepath.Join(w.plugins, "future"), "--check", "handshake.version").exits(exit.Failed).prints("not 1")
 }
 

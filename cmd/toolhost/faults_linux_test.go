@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -71,9 +72,7 @@ func TestShortageLowersNoSandbox(t *testing.T) {
 		require.NoError(t, unix.Prlimit(s.cmd.Process.Pid, unix.RLIMIT_NOFILE, &limit, nil))
 		switch now := w.known("fs"); now.State {
 		case plugin.Ready:
-			if got := confined(); got != before {
-				t.Errorf("with %d descriptors left it runs with\n%sinstead of\n%s", free, got, before)
-			}
+			assert.Equalf(t, confined(), before, "with %d descriptors left it runs with", free)
 		case plugin.Refused: // else the call was not taken
 			failed++
 			if o.status == 0 || now.PID != 0 || !strings.Contains(now.Reason, "too many open files") {

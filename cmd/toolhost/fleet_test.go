@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/host/fleet"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -269,9 +270,7 @@ func TestFleetWithoutServer(t *testing.T) {
 	a.configure("nats: {share: ['*']}")
 	b.configure("nats: {mount: ['*']}")
 	alone := b.serve("--nats", "nats://"+address, "--name", "b")
-	if said := strings.Join(alone.said, "\n"); !strings.Contains(said, "no NATS server is reached") {
-		t.Errorf("the daemon does not say that it is alone: %s", said)
-	}
+	assert.Containsf(t, strings.Join(alone.said, "\n"), "no NATS server is reached", "the daemon does not say that it is alone")
 	b.run("status").exits(1).prints("the fleet on nats://" + address + " is not reached")
 	b.run("fleet").exits(0).prints("b (this)")
 	_, port, _ := net.SplitHostPort(address)

@@ -19,6 +19,7 @@ import (
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/internal/durable"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -146,9 +147,7 @@ func TestCalls(t *testing.T) {
 	b.has("play.run")
 
 	o := b.run("call", "--detach", "play.echo", `{"text":"x"}`).exits(4).says("leave out --detach", "nats.rules")
-	if o.stdout != "" {
-		t.Errorf("it prints %q", o.stdout)
-	}
+	assert.Equalf(t, o.stdout, "", "it prints")
 	b.run("call", "--detach", "no.tool").exits(3)
 	b.run("call", "--detach", "--timeout", "1s", "play.run").exits(2)
 	b.run("call", "--on", "hub", "play.run", work.call()).exits(4).says("none can be chosen")
@@ -214,9 +213,7 @@ func TestCalls(t *testing.T) {
 	second := newWork(t)
 	var detached struct{ ID, Name string }
 	b.run("call", "--detach", "--json", "play.run", second.call()).exits(0).json(&detached)
-	if detached.Name != "play.run" {
-		t.Errorf("%+v", detached)
-	}
+	assert.Equalf(t, detached.Name, "play.run", "%+v", detached)
 	b.until("it runs", func() bool { return second.runs() == 1 })
 	b.run("jobs", "cancel", detached.ID).exits(0).prints("canceled")
 	b.run("jobs", "show", detached.ID, "--wait").exits(7).says("was canceled")
@@ -246,9 +243,7 @@ func TestCallsSurviveTheirCaller(t *testing.T) {
 	first.ends(syscall.SIGKILL, -1)
 	for range 2 {
 		o := (<-waiting).exits(6).says("goes on", "toolhost jobs show ")
-		if strings.Contains(o.stderr, "not known") {
-			t.Errorf("it says %s", o.stderr)
-		}
+		assert.NotContainsf(t, o.stderr, "not known", "it says")
 	}
 	again := b.serve()
 	b.has("play.run")

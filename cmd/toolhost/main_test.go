@@ -18,6 +18,7 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/binaries"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
@@ -253,16 +254,12 @@ func (o outcome) json(into any) outcome {
 
 func equal[T comparable](t *testing.T, what string, got, want T) {
 	t.Helper()
-	if got != want {
-		t.Errorf("%s is %v, want %v", what, got, want)
-	}
+	assert.Equalf(t, got, want, "%s", what)
 }
 
 func equalLists[T comparable](t *testing.T, what string, got, want []T) {
 	t.Helper()
-	if !slices.Equal(got, want) {
-		t.Errorf("%s is %v, want %v", what, got, want)
-	}
+	assert.EqualSlicesf(t, got, want, "%s", what)
 }
 
 type broken struct{ err error }

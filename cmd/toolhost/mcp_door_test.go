@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -30,13 +31,9 @@ func TestMCPDoor(t *testing.T) {
 	var clients []*follower
 	for range 3 {
 		c := w.follower(&mcp.ClientOptions{ElicitationHandler: person})
-		if got := c.answers("late_t"); got != "at last" {
-			t.Errorf("it answers %q", got)
-		}
+		assert.Equalf(t, c.answers("late_t"), "at last", "it answers")
 		<-asked // what the daemon's --yes is for is for commands
-		if !strings.Contains(c.says.String(), "serving this client by the daemon") {
-			t.Errorf("it says\n%s", c.says)
-		}
+		assert.Containsf(t, c.says.String(), "serving this client by the daemon", "it says\n%s", c.says)
 		clients = append(clients, c)
 	}
 	starts := string(require.Must(os.ReadFile(filepath.Join(at["late"], "starts")))(t))
@@ -45,9 +42,7 @@ func TestMCPDoor(t *testing.T) {
 	}
 	names := toolsOf(t, clients[0].ClientSession)
 	for name, want := range map[string]bool{"fs_read": true, "fs_write": false} {
-		if has := strings.Contains(strings.Join(names, " ")+" ", name+" "); has != want {
-			t.Errorf("%s is listed: %t", name, has)
-		}
+		assert.Equalf(t, strings.Contains(strings.Join(names, " ")+" ", name+" "), want, "%s is listed", name)
 	}
 	w.run("audit", "--via", "mcp", "--json").exits(0).prints(`"caller":"mcp","via":"mcp","client":"codex 1.2"`)
 

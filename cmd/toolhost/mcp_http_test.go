@@ -26,6 +26,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -297,9 +298,7 @@ func TestTokensCountAtOnce(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Error("the stream goes on")
 	}
-	if got := []int{status(first), status(second)}; !slices.Equal(got, []int{401, 200}) {
-		t.Errorf("the tokens of ci are answered with %d", got)
-	}
+	assert.EqualSlicesf(t, []int{status(first), status(second)}, []int{401, 200}, "the tokens of ci are answered with")
 	select {
 	case <-other:
 		t.Error("the stream of another token ended")
@@ -315,9 +314,7 @@ func TestTokensCountAtOnce(t *testing.T) {
 	}
 	// A list that cannot be read lets no one in, and does not count as empty.
 	require.NoError(t, os.WriteFile(filepath.Join(w.state, "toolhost", "tokens.json"), []byte("{"), 0o600))
-	if got := status(second); got != 503 {
-		t.Errorf("with a damaged list, a token is answered with %d", got)
-	}
+	assert.Equalf(t, status(second), 503, "with a damaged list, a token is answered with")
 	w.bare("tokens").exits(1).says("tokens.json is damaged")
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/mcptest"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
@@ -143,15 +144,11 @@ func TestMCPLogin(t *testing.T) {
 			texts[path] = string(content)
 			return err
 		})
-		if err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, err)
 	}
 	for where, text := range texts {
 		for _, secret := range secrets {
-			if strings.Contains(text, secret) {
-				t.Errorf("%s has a token", where)
-			}
+			assert.NotContainsf(t, text, secret, "%s has a token", where)
 		}
 	}
 }
@@ -201,9 +198,7 @@ func TestMCPLoginOfClient(t *testing.T) {
 		o := w.run(args...).exits(exit.Done)
 		text += o.stdout + o.stderr
 	}
-	if strings.Contains(text, secret) {
-		t.Errorf("the secret is printed: %s", text)
-	}
+	assert.NotContainsf(t, text, secret, "the secret is printed")
 }
 
 // login logs in to a server, with the browser that page is of, and returns what is printed.

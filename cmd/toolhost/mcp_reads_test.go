@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -34,9 +35,7 @@ func TestReadsPassTheChain(t *testing.T) {
 	d := w.serveMCP()
 	bob, cal, ann := d.connect(w.token("bob"), nil), d.connect(w.token("cal"), nil), d.connect(w.token("ann"), nil)
 	for range 30 {
-		if got := readBy(t.Context(), bob, "file:///etc/shadow"); !strings.Contains(got, "Resource not found") {
-			t.Errorf("bob reads %q", got)
-		}
+		assert.Containsf(t, readBy(t.Context(), bob, "file:///etc/shadow"), "Resource not found", "bob reads")
 	}
 	if _, err := bob.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "p"}); err == nil || !strings.Contains(err.Error(), "Unknown prompt") {
 		t.Errorf("bob gets a prompt: %v", err)
@@ -47,9 +46,7 @@ func TestReadsPassTheChain(t *testing.T) {
 	// What the server lists needs no yes, and all else does.
 	const secret = "file:///etc/shadow"
 	equal(t, "cal reads what is listed", readBy(t.Context(), cal, "file:///etc/hosts"), "file:///etc/hosts of echo pid")
-	if got := readBy(t.Context(), cal, secret); !strings.Contains(got, "Approval denied for tool: srv.mcp.read") {
-		t.Errorf("cal reads %q", got)
-	}
+	assert.Containsf(t, readBy(t.Context(), cal, secret), "Approval denied for tool: srv.mcp.read", "cal reads")
 	equal(t, "ann reads the secret", readBy(t.Context(), ann, secret), secret+" of echo pid")
 	w.run("audit", "--caller", "cal", "--tool", "srv.mcp.read", "--json").exits(exit.Done).
 		prints(`"decision":"allowed"`, `"decision":"denied"`, `"client":"tester 7"`, secret)
@@ -62,9 +59,7 @@ func TestReadsPassTheChain(t *testing.T) {
 	}
 	for name, err := range ann.Tools(t.Context(), nil) {
 		require.NoError(t, err)
-		if strings.Contains(name.Name, "mcp") {
-			t.Errorf("a client lists %s", name.Name)
-		}
+		assert.NotContainsf(t, name.Name, "mcp", "a client lists")
 	}
 }
 

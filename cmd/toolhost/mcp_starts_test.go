@@ -14,6 +14,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -126,9 +127,7 @@ func TestMCPStartsKeepNoOneOut(t *testing.T) {
 	go func() { first <- c.answers("late_t") }()
 	c.sees("play_echo")
 	c.sees("mute_t")
-	if got := c.answers("mute_t"); got != "at last" {
-		t.Errorf("mute: %q", got)
-	}
+	assert.Equalf(t, c.answers("mute_t"), "at last", "mute")
 	select {
 	case text := <-first:
 		t.Errorf("the call did not wait: %q", text)
@@ -136,9 +135,7 @@ func TestMCPStartsKeepNoOneOut(t *testing.T) {
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(at["late"], "fifo"), nil, 0o600))
 	c.sees("late_t")
-	if got := <-first; got != "at last" {
-		t.Errorf("late: %q", got)
-	}
+	assert.Equalf(t, <-first, "at last", "late")
 }
 
 // A search waits, as its answer is believed; a call by what it found does for its tool only.
@@ -205,9 +202,7 @@ func TestMCPClientTriesAgain(t *testing.T) {
 	require.NoError(t, os.WriteFile(broken, nil, 0o600))
 	o := w.served(conversation("late_t", "{}"), "--config", w.config()).
 		says("plugin late did not start", "a client that connects again has it tried again")
-	if strings.Contains(o.stdout+o.stderr, "plugins restart") {
-		t.Errorf("it says %s", o.stderr)
-	}
+	assert.NotContainsf(t, o.stdout+o.stderr, "plugins restart", "it says %s", o.stderr)
 	require.NoError(t, os.Remove(broken))
 	w.follower(&mcp.ClientOptions{}).sees("late_t")
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -79,9 +80,7 @@ func TestMCPOnStandardInput(t *testing.T) {
 	}
 	lines := w.run("audit", "--via", "mcp", "--json").exits(0).stdout
 	for _, want := range []string{`"caller":"mcp","via":"mcp","client":"tester 7"`, `"caller":"other","via":"mcp"`} {
-		if !strings.Contains(lines, want) {
-			t.Errorf("on record is %s, and not %s", lines, want)
-		}
+		assert.Containsf(t, lines, want, "on record")
 	}
 	w.served("", "--caller", "cli").exits(2)
 	if o := w.served("", "--json", "--caller", "cli").exits(2); o.stdout != "" {
@@ -175,9 +174,7 @@ func TestMCPClientOnStandardInputLeaves(t *testing.T) {
 	for lines.Scan() {
 		said = append(said, lines.Text())
 	}
-	if !strings.Contains(strings.Join(said, "\n"), `"text":"answered"`) {
-		t.Errorf("the call in progress has no answer: %q", said)
-	}
+	assert.Containsf(t, strings.Join(said, "\n"), `"text":"answered"`, "the call in progress has no answer: %q", said)
 	ended(cmd)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/internal/trust"
 )
@@ -118,9 +119,7 @@ func TestMCPSecrets(t *testing.T) {
 		{"plugins", "--kind", "mcp", "--log-level", "trace"}, {"plugins", "show", "with", "--log-level", "debug"},
 	} {
 		o := w.run(append(args, file...)...)
-		if strings.Contains(o.stdout+o.stderr, secret) {
-			t.Errorf("toolhost %q shows a secret:\n%s%s", args, o.stdout, o.stderr)
-		}
+		assert.NotContainsf(t, o.stdout+o.stderr, secret, "toolhost %q shows a secret:\n%s%s", args, o.stdout, o.stderr)
 	}
 	w.run(append(file, "plugins", "show", "with")...).exits(exit.Done).prints("API_TOKEN, PLAIN", "-describe", "with.echo, dangerous")
 	w.run(append(file, "plugins", "show", "far")...).exits(exit.Done).prints("api_key=(hidden)", "X-Mine")
@@ -159,18 +158,14 @@ func TestMCPImport(t *testing.T) {
 	w.configure(strings.TrimSuffix(before, "\n"))
 
 	text := w.run("plugins", "import", "mcp.json", "two").exits(exit.Done).prints("  two:\n    command: ").says("the configuration has a server two already").stdout
-	if strings.Contains(text, "one") {
-		t.Errorf("it prints\n%s", text)
-	}
+	assert.NotContainsf(t, text, "one", "it prints")
 	o := w.run("plugins", "import", "mcp.json").exits(exit.Done).says("bad is left out", "set API_TOKEN").
 		prints("mcp_servers:\n", `API_TOKEN: "${API_TOKEN}"`, "LEVEL: debug", mark)
 	j := w.run("plugins", "import", "mcp.json", "--json").exits(exit.Done)
 	var report importReport
 	j.json(&report)
 	equal(t, "the text", report.Text, o.stdout)
-	if strings.Contains(o.stdout+o.stderr+j.stdout+j.stderr, secret) {
-		t.Errorf("a secret was copied:\n%s%s", o.stdout, o.stderr)
-	}
+	assert.NotContainsf(t, o.stdout+o.stderr+j.stdout+j.stderr, secret, "a secret was copied:\n%s%s", o.stdout, o.stderr)
 	w.run("plugins", "import", "mcp.json", "three").exits(exit.BadUsage).says("no server three", "it has ")
 	equal(t, "the configuration", string(require.Must(os.ReadFile(w.config()))(t)), before)
 	if _, err := os.Stat(mark); err == nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -57,9 +58,7 @@ func TestMonitoringIsServed(t *testing.T) {
 				t.Errorf("%s: %s is not served", file, use[1])
 			}
 			for _, label := range regexp.MustCompile(`(\w+)(?:=~|!~|!=|=)"`).FindAllStringSubmatch(use[2], -1) {
-				if !strings.Contains(labels, "`"+label[1]+"`") {
-					t.Errorf("%s: %s has no label %s", file, use[1], label[1])
-				}
+				assert.Containsf(t, labels, "`"+label[1]+"`", "%s: %s has no label %s", file, use[1], label[1])
 			}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -125,8 +126,6 @@ func TestPluginFileServesMCP(t *testing.T) {
 	}
 	lines := w.run("audit", "--tool", "play.echo", "--json").exits(0).stdout
 	for _, want := range []string{`"caller":"mcp","via":"mcp"`, `"caller":"agent","via":"mcp"`} {
-		if !strings.Contains(lines, want) {
-			t.Errorf("on record is %s, and not %s", lines, want)
-		}
+		assert.Containsf(t, lines, want, "on record")
 	}
 }

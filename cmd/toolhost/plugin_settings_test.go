@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/assert"
 )
 
 // Whatever is wrong with a plugin's secret setting, every command names the setting, the keyword that it
@@ -36,9 +38,7 @@ func TestWrongSetting(t *testing.T) {
 					}
 				}
 				for _, part := range []string{"mend the plugin", "s3cret"} {
-					if strings.Contains(text, part) {
-						t.Errorf("%q says %q:\n%s", args, part, text)
-					}
+					assert.NotContainsf(t, text, part, "%q says %q", args, part)
 				}
 				if name == "absent" && strings.Contains(text, "its value") {
 					t.Errorf("%q speaks of a value:\n%s", args, text)
@@ -61,9 +61,7 @@ func TestSecretSetting(t *testing.T) {
 		w.configure("plugin_dirs: ["+w.plugins+"]", "plugins:", "  forecast:", "    config: "+config)
 		w.bare("call", "forecast.length", "--log-level", "debug").exits(0).prints(length)
 		shown := w.bare("config").exits(0).stdout + w.bare("audit").exits(0).stdout
-		if strings.Contains(shown, "from-") {
-			t.Errorf("it is shown:\n%s", shown)
-		}
+		assert.NotContainsf(t, shown, "from-", "it is shown")
 		if !strings.Contains(config, "from_") && !strings.Contains(shown, `"token": "(hidden)"`) {
 			t.Errorf("it is not there:\n%s", shown)
 		}

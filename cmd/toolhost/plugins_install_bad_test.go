@@ -19,6 +19,7 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/toolhost/toolhost/internal/pluginpackage"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -222,20 +223,14 @@ func TestTwoInstallsAtOnce(t *testing.T) {
 	if err == nil {
 		err = second.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	in := bufio.NewScanner(stderr)
 	if !in.Scan() || !strings.Contains(in.Text(), fmt.Sprintf("waiting for process %d (toolhost plugins install %s)", first.Process.Pid, s.ref())) {
 		t.Errorf("it says %s", in.Text())
 	}
 	close(g.open)
 	_, _ = io.Copy(io.Discard, stderr)
-	if err := first.Wait(); err != nil {
-		t.Error(err)
-	}
-	if err := second.Wait(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, first.Wait())
+	assert.NoError(t, second.Wait())
 	w.bare("call", "greet.version").exits(0).prints("1.0.100")
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/toolhost/toolhost/internal/known"
 	"github.com/toolhost/toolhost/internal/lockfile"
 	"github.com/toolhost/toolhost/internal/sandbox"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -144,9 +145,7 @@ func TestLockAsksForNeeds(t *testing.T) {
 		asking := w.ask("plugins", "lock")
 		asked := asking.question()
 		for _, want := range []string{"needy: the binary is sha256:", moreAB, "let them have it?"} {
-			if !strings.Contains(asked, want) {
-				t.Errorf("it does not show %q:\n%s", want, asked)
-			}
+			assert.Containsf(t, asked, want, "it does not show %q", want)
 		}
 		asking.answer(answer).exits(status)
 		equal(t, "what is pinned", pinned(), a)

@@ -60,9 +60,7 @@ func (s *shop) offer(t *testing.T, file, tag string) {
 		if err == nil {
 			err = repository.Push(t.Context(), d, body)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	require.NoError(t, repository.Tag(t.Context(), all[0], tag))
 }
@@ -199,9 +197,7 @@ func copyFile(t *testing.T, from, to string) {
 	if err == nil {
 		err = os.WriteFile(to, text, 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 }
 
 // contents is all that is in the files of a directory.

@@ -4,13 +4,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -37,9 +37,7 @@ func TestPlugins(t *testing.T) {
 	}
 	equal(t, "the number of skipped files", len(list.Skipped), 2)
 	equal(t, "the first skipped file", list.Skipped[0].Path, notes)
-	if strings.Contains(o.stderr, "its last words") {
-		t.Errorf("last words for every day:\n%s", o.stderr)
-	}
+	assert.NotContainsf(t, o.stderr, "its last words", "last words for every day")
 
 	w.run("plugins").exits(0).prints("NAME", "fs       plugin  idle     -    0.1.0    9", "refused", "skipped:\n", notes+": not executable")
 	w.run("plugins", "--log-level", "debug").exits(0).says("its last words:\n    no license")
@@ -90,9 +88,7 @@ func TestPluginsShow(t *testing.T) {
 	equal(t, "the last words", s.Faults[0].Detail, "no license")
 	w.install("panicker", "panicker")
 	o := w.run("plugins", "show", "panicker").exits(0).prints("did not start: the process ended before it was ready: exit status 2: panic: no license\n")
-	if strings.Contains(o.stdout+o.stderr, "see toolhost plugins show panicker") {
-		t.Errorf("it refers to itself:\n%s%s", o.stdout, o.stderr)
-	}
+	assert.NotContainsf(t, o.stdout+o.stderr, "see toolhost plugins show panicker", "it refers to itself:\n%s%s", o.stdout, o.stderr)
 	w.run("plugins", "show", "quiter").exits(2).says("toolhost: there is no plugin quiter", "did you mean quitter?")
 	w.run("plugins", "show", "old.bak").exits(2).says("was skipped: looks like a leftover")
 }
@@ -103,9 +99,7 @@ func TestPluginsWithAnOddFile(t *testing.T) {
 	w := newWorld(t, "player")
 	w.install("leftover", "odd\nready  1\u202e")
 	o := w.run("plugins").exits(0).prints(`odd\nready  1\u202e: `)
-	if strings.Contains(o.stdout, "odd\n") {
-		t.Errorf("it prints %q", o.stdout)
-	}
+	assert.NotContainsf(t, o.stdout, "odd\n", "it prints")
 	w.run("plugins", "--json").exits(0).prints(`odd\nready  1\u202e"`)
 	w.run("plugins", "show", "odd\nready  1\u202e").exits(exit.BadUsage).says(`odd\nready  1\u202e was skipped`)
 }

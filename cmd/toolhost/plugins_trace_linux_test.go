@@ -3,10 +3,10 @@ package main
 import (
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/internal/test/assert"
 )
 
 // trace is toolhost plugins trace in this world.
@@ -65,9 +65,7 @@ func TestTraceDeclared(t *testing.T) {
 	w := newWorld(t)
 	w.declares("needy", needsA)
 	out := w.trace("needy", "--", "play.echo").exits(exit.Done).prints("# declared and not used: ", "net: a.example:443")
-	if strings.Contains(out.stdout, "used and not declared") {
-		t.Errorf("%s", out.stdout)
-	}
+	assert.NotContains(t, out.stdout, "used and not declared")
 	w.run("plugins").exits(exit.Done).prints("needy") // nothing was accepted or remembered
 	w.write("servers.yaml", "mcp_servers:\n  one:\n    command: "+filepath.Join(built.dir, "mcpserver")+"\n")
 	w.trace("one", "--config", filepath.Join(w.root, "servers.yaml")).exits(exit.Done).

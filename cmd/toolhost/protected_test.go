@@ -12,6 +12,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -87,13 +88,9 @@ func TestToolsCannotChangeWhatRules(t *testing.T) {
 	args := []string{"call", "fs.write", `{"path":"toolhost.lock","content":""}`, "--grant", "fs:write", "--yes", "--log-level", "info"}
 	w.run(args...).exits(5).says("using the daemon", "is protected", "no permission allows this")
 	w.run(append(args, "--no-daemon")...).exits(5).says("is protected")
-	if err := given("fs.read", `{"path":"toolhost.yaml"}`); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, given("fs.read", `{"path":"toolhost.yaml"}`))
 	for _, path := range []string{"mine.txt", "bin/mine.txt"} {
-		if err := given("fs.write", fmt.Sprintf(`{"path":%q,"content":"yours"}`, path)); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, given("fs.write", fmt.Sprintf(`{"path":%q,"content":"yours"}`, path)))
 	}
 	after := w.tree()
 	for _, ours := range []string{"mine.txt", "bin/mine.txt"} {
@@ -143,9 +140,7 @@ func TestDaemonHoldsAChangedFile(t *testing.T) {
 	held := "toolhost.yaml is not in effect as it is now"
 	w.found(renamed("one"))
 	s.await(held)
-	if strings.Contains(tools(), "planted") {
-		t.Error("the file is gone by")
-	}
+	assert.NotContainsf(t, tools(), "planted", "the file is gone by")
 	faults := w.client().State().Faults
 	if len(faults) != 1 || !strings.Contains(faults[0].Message, held) || !strings.Contains(faults[0].Hint, "toolhost reload") {
 		t.Errorf("the daemon's faults are %+v", faults)

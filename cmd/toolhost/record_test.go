@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -24,9 +25,7 @@ func TestCallsAreOnRecord(t *testing.T) {
 	for _, want := range []string{
 		`"event":"end"`, `"tool":"fs.read"`, `"code":"permission_denied"`, `"event":"begin"`, `"decision":"approved"`, `"approver":"--yes"`,
 	} {
-		if !strings.Contains(string(content), want) {
-			t.Errorf("the log lacks %s:\n%s", want, content)
-		}
+		assert.Containsf(t, string(content), want, "the log lacks %s:\n%s", want, content)
 	}
 	if n := strings.Count(string(content), "\n"); n != 4 {
 		t.Errorf("%d lines, want an end line for each call and a begin line for one:\n%s", n, content)

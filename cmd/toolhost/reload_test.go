@@ -12,6 +12,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -153,9 +154,7 @@ func TestReloadOfABadFile(t *testing.T) {
 		s.await("toolhost: reloaded: nothing has changed in " + w.config())
 		w.run("--log-level", "info", "call", "play.danger").exits(0).says("using the daemon")
 	}
-	if all := strings.Join(s.said, "\n"); strings.Contains(all, "hunter2") {
-		t.Errorf("the log tells a secret:\n%s", all)
-	}
+	assert.NotContainsf(t, strings.Join(s.said, "\n"), "hunter2", "the log tells a secret")
 	require.NoError(t, os.Remove(w.config()))
 	s.hangUp()
 	s.await(bad + " is gone")
@@ -181,13 +180,9 @@ func TestProhibitionOfNothing(t *testing.T) {
 	says := func(o outcome, text string) {
 		t.Helper()
 		for _, part := range told {
-			if !strings.Contains(text, part) {
-				t.Errorf("not told: %s in\n%s", part, text)
-			}
+			assert.Containsf(t, text, part, "not told: %s in", part)
 		}
-		if strings.Contains(text, "play.f") {
-			t.Errorf("what matches is told:\n%s", text)
-		}
+		assert.NotContainsf(t, text, "play.f", "what matches is told")
 	}
 	o := w.run("--no-daemon", "call", "play.echo").exits(0)
 	says(o, o.stderr)
@@ -226,9 +221,7 @@ func TestReloadOfASecret(t *testing.T) {
 	s.await("toolhost: reloaded: plugin player: a value that environment refers to")
 	equal(t, "it has the new secret", has("KEY=hunter3"), true)
 	s.ends(syscall.SIGTERM, 0)
-	if all := strings.Join(s.said, "\n"); strings.Contains(all, "hunter") {
-		t.Errorf("the log tells a secret:\n%s", all)
-	}
+	assert.NotContainsf(t, strings.Join(s.said, "\n"), "hunter", "the log tells a secret")
 }
 
 // The file is found again whatever editors do with it, even after it was gone.

@@ -21,6 +21,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
@@ -360,9 +361,7 @@ func TestDaemonNotifies(t *testing.T) {
 			if strings.HasPrefix(text, want) {
 				return
 			}
-			if text != "WATCHDOG=1" {
-				t.Errorf("the message is %q, want %q", text, want)
-			}
+			assert.Equalf(t, text, "WATCHDOG=1", "the message is %q, want %q", text, want)
 		}
 	}
 	s := w.serve()
@@ -398,13 +397,9 @@ func TestDaemonReloads(t *testing.T) {
 	w.run("--log-level", "info", "plugins").exits(0).says("using the daemon", "warning: ", w.plugins)
 	w.run("call", "play.echo").exits(0)
 	require.NoError(t, os.Rename(away, w.plugins))
-	if err := w.reload(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, w.reload())
 	o := w.run("call", "fs.list", "--grant", "fs:read").exits(0)
-	if strings.Contains(o.stderr, "warning") {
-		t.Errorf("it warns of what is over: %s", o.stderr)
-	}
+	assert.NotContainsf(t, o.stderr, "warning", "it warns of what is over")
 }
 
 // What anybody can read of the daemon with ordinary tools.

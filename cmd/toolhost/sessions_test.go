@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
+	"github.com/toolhost/toolhost/internal/test/assert"
 )
 
 // What plugins keep for a named session is there for the next command, until the session ends.
@@ -25,9 +26,7 @@ func TestSessionOverCommands(t *testing.T) {
 	}
 	eval("work", "var x = 41").exits(0).says("session work begins")
 	o := eval("work", "x+1").exits(0).prints("42")
-	if strings.Contains(o.stderr, "begins") {
-		t.Errorf("the session begins twice: %s", o.stderr)
-	}
+	assert.NotContainsf(t, o.stderr, "begins", "the session begins twice")
 	eval("work", "nope").exits(1)
 	in("work", "get_last_error", "--grant", "exec").exits(0).prints("undefined: nope")
 	in("work", "read_file", "--arg", "path=x.go", "--grant", "fs:read").exits(0)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/host/audit"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -129,9 +130,7 @@ func TestRefusedRequestsAreOnRecord(t *testing.T) {
 		"toolhost_calls_in_progress 2\n", fmt.Sprintf("toolhost_http_refusals_total{reason=\"too_many_requests\"} %d\n", more),
 		fmt.Sprintf("toolhost_http_refusals_total{reason=\"invalid_token\"} %d\n", more),
 	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the metrics have no %q:\n%s", want, text)
-		}
+		assert.Containsf(t, text, want, "the metrics have no %q", want)
 	}
 	work.mayEnd()
 	for range cap(ended) {

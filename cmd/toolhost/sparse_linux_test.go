@@ -39,9 +39,7 @@ func TestSparseExecutable(t *testing.T) {
 	w.run("plugins", "lock").exits(1).says(refused, "big (it is not pinned)")
 	w.run("tools").exits(0).prints("play.echo").says("plugin big did not start")
 	// What is pinned may have become another file.
-	if err := errors.Join(os.Remove(filepath.Join(w.plugins, "player")), os.Rename(big, filepath.Join(w.plugins, "player"))); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(os.Remove(filepath.Join(w.plugins, "player")), os.Rename(big, filepath.Join(w.plugins, "player"))))
 	w.run("tools").exits(0).says("plugin player did not start: it has 4398046511104 bytes")
 	if took := time.Since(begin); took > 20*5*time.Second {
 		t.Errorf("five commands took %v", took)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -139,9 +140,7 @@ func TestMetrics(t *testing.T) {
 			`toolhost_plugin_cpu_seconds_total{plugin="player"} 0.`, `toolhost_plugin_descriptors{plugin="player"}`,
 			"toolhost_audit_lines_total ", "toolhost_audit_failed_total 0", "toolhost_audit_last_line_timestamp_seconds 1.",
 		} {
-			if !strings.Contains(text, want) {
-				t.Errorf("there is no %s in\n%s", want, text)
-			}
+			assert.Containsf(t, text, want, "there is no %s in", want)
 		}
 	}
 	reloaded := make(chan outcome, 1)
@@ -165,9 +164,7 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 	w.until("the reloads are counted", func() bool { return strings.Contains(w.over("/metrics"), `toolhost_reloads_total{result="ok"} `) })
-	if text := w.over("/debug/pprof/goroutine?debug=1"); !strings.Contains(text, "goroutine profile") {
-		t.Errorf("the profile is %.100s", text)
-	}
+	assert.Containsf(t, w.over("/debug/pprof/goroutine?debug=1"), "goroutine profile", "the profile")
 	resp, err := http.Get(address + "/debug/pprof/")
 	require.NoError(t, err)
 	_ = resp.Body.Close()

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -29,9 +30,7 @@ func TestDaemonIsToldOnce(t *testing.T) {
 				told++
 			}
 		}
-		if err := cmd.Wait(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, cmd.Wait())
 		if told != 1 {
 			t.Errorf("in session %d it is told %d times", session, told)
 		}

@@ -1,10 +1,10 @@
 package main
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/internal/test/assert"
 )
 
 // What a file grants is shown on the terminal before the question.
@@ -18,9 +18,7 @@ func TestTrustAsks(t *testing.T) {
 			a := w.ask("trust")
 			asked := a.question()
 			for _, want := range []string{w.config(), "grants the caller cli: exec", "says yes to every call of play.danger", "Trust it?"} {
-				if !strings.Contains(asked, want) {
-					t.Errorf("it does not show %q:\n%s", want, asked)
-				}
+				assert.Containsf(t, asked, want, "it does not show %q", want)
 			}
 			a.answer(answer + "\n").exits(status)
 			w.run("call", "play.danger").exits(status)

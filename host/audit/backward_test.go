@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -34,9 +35,7 @@ func TestSearchFromTheEnd(t *testing.T) {
 	}
 	var all []Entry
 	for e, err := range Search(t.Context(), path, Filter{}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		all = append(all, e)
 	}
 	equal(t, "the number of lines", len(all), 600)
@@ -80,9 +79,7 @@ func TestSearchFromTheEnd(t *testing.T) {
 	}
 	overwrite(t, files[0].path, []byte("garbage\n"))
 	for _, filter := range []Filter{{Limit: 3}, {Limit: 3, Since: start}, {Limit: 1, Caller: "bob"}} {
-		if got := calls(t, Search(t.Context(), path, filter)); strings.Contains(got, "?") {
-			t.Errorf("%+v reads all of the log: %s", filter, got)
-		}
+		assert.NotContainsf(t, calls(t, Search(t.Context(), path, filter)), "?", "%+v reads all of the log", filter)
 	}
 }
 

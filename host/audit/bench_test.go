@@ -70,9 +70,7 @@ func BenchmarkRead(b *testing.B) {
 		b.SetBytes(size)
 		for b.Loop() {
 			for _, err := range Search(b.Context(), path, Filter{Limit: 20}) {
-				if err != nil {
-					b.Fatal(err)
-				}
+				require.NoError(b, err)
 			}
 		}
 	})

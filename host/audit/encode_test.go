@@ -14,6 +14,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/redact"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -95,9 +96,7 @@ func TestEncodeText(t *testing.T) {
 		long:                          long[:maxText-3-1] + "…",
 		strings.Repeat("\n", maxText): strings.Repeat(`\\n`, (maxText-3)/2) + `\\…`,
 	} {
-		if got := string(appendText(nil, in, maxText)); got != want {
-			t.Errorf("%.50q becomes\n%s, want\n%s", in, got, want)
-		}
+		assert.Equalf(t, string(appendText(nil, in, maxText)), want, "%.50q becomes", in)
 	}
 }
 

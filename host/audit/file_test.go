@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/internal/safefile"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -190,9 +191,7 @@ func TestConcurrentWriters(t *testing.T) {
 				if i%10 == n {
 					r.Event = Begin
 				}
-				if err := []*File{f, g}[n%2].Write(r); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, []*File{f, g}[n%2].Write(r))
 			}
 		})
 	}
@@ -208,9 +207,7 @@ func TestConcurrentWriters(t *testing.T) {
 				t.Errorf("while it is written: %v\n%s", err, &r)
 			}
 			for _, err := range Search(t.Context(), path, Filter{Limit: 3}) {
-				if err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, err)
 			}
 		}
 	})

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -124,9 +125,7 @@ func TestFollowEnds(t *testing.T) {
 	t.Parallel()
 	_, path := newLog(t, 2, Options{})
 	for e, err := range Search(t.Context(), path, Filter{Limit: 2, Follow: true}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		equal(t, "the first", e.Call, "c0")
 		break
 	}
@@ -134,9 +133,7 @@ func TestFollowEnds(t *testing.T) {
 	cancel()
 	equal(t, "after the context has ended", calls(t, Search(ctx, path, Filter{Limit: 2, Follow: true})), "")
 	for _, err := range Search(t.Context(), filepath.Dir(path), Filter{Limit: 1, Follow: true}) {
-		if err == nil || !strings.Contains(err.Error(), " cannot be read: it is a directory") {
-			t.Errorf("a directory: %v", err)
-		}
+		assert.ErrorContainsf(t, err, " cannot be read: it is a directory", "a directory")
 	}
 	if !bytes.HasSuffix(read(t, path), []byte("}\n")) {
 		t.Error("reading has changed the log")

@@ -44,9 +44,7 @@ func TestHead(t *testing.T) {
 				if err == nil {
 					err = f.Close()
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 			}, "line 4 is not the line that was written at", "another line 4 was here when line 5 was written",
 		},
 	} {
@@ -65,9 +63,7 @@ func TestHead(t *testing.T) {
 				if err == nil {
 					err = f.Close()
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 			}
 			write(1, 3)
 			write(2, 1)

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -70,9 +71,7 @@ func TestRefusedFIFO(t *testing.T) {
 	_, err := Open(path, Options{})
 	_, err2 := Verify(t.Context(), path)
 	for _, err := range []error{err, err2} {
-		if err == nil || !strings.Contains(err.Error(), "it is a FIFO") {
-			t.Errorf("a FIFO: %v", err)
-		}
+		assert.ErrorContainsf(t, err, "it is a FIFO", "a FIFO")
 	}
 }
 

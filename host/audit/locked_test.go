@@ -15,6 +15,7 @@ import (
 
 	"github.com/toolhost/toolhost/internal/redact"
 	"github.com/toolhost/toolhost/internal/safefile"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -75,9 +76,7 @@ func TestLockedForLong(t *testing.T) {
 			}
 		}
 		isLockTimeout(t, "all calls, of which one waits,", time.Since(began))
-		if first := <-warnings; !strings.Contains(first, "another process keeps it locked; the end lines of calls are kept in memory") {
-			t.Errorf("it says %q", first)
-		}
+		assert.Containsf(t, <-warnings, "another process keeps it locked; the end lines of calls are kept in memory", "it says")
 		equal(t, "the number of lines on disk", len(readLines(t, path)), 1)
 		release()
 		began = time.Now()
@@ -152,9 +151,7 @@ func TestLockFile(t *testing.T) {
 		g := open(t, path, Options{})
 		write(t, g, 1)
 		hold(t, path+lockSuffix, safefile.Exclusive)
-		if err := f.Write(begin); !errors.Is(err, safefile.ErrLocked) {
-			t.Errorf("a lock file that was replaced does not keep writers out: %v", err)
-		}
+		assert.ErrorIsf(t, f.Write(begin), safefile.ErrLocked, "a lock file that was replaced does not keep writers out")
 		info, err := os.Stat(path + lockSuffix)
 		if err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("the lock file: %v, %v", info, err)
@@ -166,9 +163,7 @@ func TestLockFile(t *testing.T) {
 		write(t, open(t, path, Options{}), 1)
 		hold(t, path+lockSuffix, safefile.Exclusive)
 		time.Sleep(lookPause)
-		if err := f.Write(begin); !errors.Is(err, safefile.ErrLocked) {
-			t.Errorf("a lock file that was moved away is kept to: %v", err)
-		}
+		assert.ErrorIsf(t, f.Write(begin), safefile.ErrLocked, "a lock file that was moved away is kept to")
 	})
 
 	link := filepath.Join(t.TempDir(), "audit.jsonl")

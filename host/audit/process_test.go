@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -39,9 +40,7 @@ func TestProcesses(t *testing.T) {
 	for left := processes; left > 0; {
 		select {
 		case err := <-ended:
-			if err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, err)
 			left--
 		default: // read and write meanwhile
 			write(t, f, 1)
@@ -56,9 +55,7 @@ func TestProcesses(t *testing.T) {
 	}
 	written := map[string]int{}
 	for e, err := range Search(t.Context(), path, Filter{Session: "child"}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		written[e.Session+" "+e.Call]++
 	}
 	equal(t, "the number of different lines", len(written), processes*lines)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -142,9 +143,7 @@ func TestRotationFails(t *testing.T) {
 	in := rotatedPath(path, maxNumber)
 	require.NoError(t, os.MkdirAll(in, 0o700))
 	require.NoError(t, os.Mkdir(rotatedPath(path, 0), 0o700))
-	if err := f.Write(record(3)); err == nil || !strings.Contains(err.Error(), "a new file cannot be begun: "+in+" has the largest number") {
-		t.Errorf("the error is %v", err)
-	}
+	assert.ErrorContainsf(t, f.Write(record(3)), "a new file cannot be begun: "+in+" has the largest number", "the error")
 	equal(t, "the number of lines", len(readLines(t, path)), 3)
 	require.NoError(t, errors.Join(os.Remove(in), os.Remove(rotatedPath(path, 0))))
 	write(t, f, 2)

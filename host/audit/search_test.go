@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -41,18 +42,14 @@ func TestNewest(t *testing.T) {
 		equal(t, fmt.Sprintf("the end of %d lines", n), calls(t, Search(t.Context(), path, Filter{Limit: n})), want)
 	}
 	for e, err := range Search(t.Context(), path, Filter{Limit: 1}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		equal(t, "the raw line", string(e.Raw)+"\n", string(read(t, path)))
 		equal(t, "its number", e.Seq, 10)
 		equal(t, "its place", fmt.Sprint(e.File, ":", e.Line), path+":1")
 		equal(t, "its time", e.Time, start.Add(9*time.Second))
 	}
 	for _, err := range Search(t.Context(), path, Filter{Limit: 5}) { // who has had enough may leave
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		break
 	}
 }
@@ -136,9 +133,7 @@ func TestNoLog(t *testing.T) {
 		n := 0
 		for _, err := range entries {
 			n++
-			if !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("without a log: %v", err)
-			}
+			assert.ErrorIsf(t, err, fs.ErrNotExist, "without a log")
 		}
 		equal(t, "the number of errors", n, 1)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -37,16 +38,12 @@ func TestSparse(t *testing.T) {
 	}
 	r := verify(t, path)
 	equal(t, "the report", brief(r), "2 lines: edited 3, then 1")
-	if !strings.Contains(r.String(), "no line ends in 16 MiB") {
-		t.Errorf("it says\n%s", r)
-	}
+	assert.Containsf(t, r.String(), "no line ends in 16 MiB", "it says\n%s", r)
 	equal(t, "its end", calls(t, Search(t.Context(), path, Filter{Limit: 1})), "c1 ?3")
 	equal(t, "a search", calls(t, Search(t.Context(), path, Filter{})), "c0 c1 ?3")
 	for e, err := range Search(t.Context(), path, Filter{Limit: 9, Follow: true}) {
 		if e.Call == "" {
-			if err == nil || !strings.Contains(err.Error(), endlessText) {
-				t.Errorf("it is followed: %v", err)
-			}
+			assert.ErrorContainsf(t, err, endlessText, "it is followed")
 			break
 		}
 	}
@@ -70,13 +67,9 @@ func TestNumberThatNobodyGave(t *testing.T) {
 	for _, rename := range []func(from, to string) error{renameNew, renameUnlessTaken} {
 		_, path := newLog(t, 1, Options{})
 		overwrite(t, path+".x", []byte("precious\n"))
-		if err := rename(path, path+".x"); !errors.Is(err, fs.ErrExist) {
-			t.Errorf("a file is overwritten: %v", err)
-		}
+		assert.ErrorIsf(t, rename(path, path+".x"), fs.ErrExist, "a file is overwritten")
 		equal(t, "it", string(read(t, path+".x")), "precious\n")
-		if err := rename(path, path+".y"); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, rename(path, path+".y"))
 		isWhole(t, path+".y", 1)
 	}
 }
@@ -130,9 +123,7 @@ func TestLineThatNobodyNumbered(t *testing.T) {
 	}
 	overwrite(t, path, before, forged(maxSeq))
 	f := open(t, path, Options{})
-	if err := f.Write(record(0)); err == nil || !strings.Contains(err.Error(), "which toolhost cannot have written: move the log away") {
-		t.Errorf("behind the largest number: %v", err)
-	}
+	assert.ErrorContainsf(t, f.Write(record(0)), "which toolhost cannot have written: move the log away", "behind the largest number")
 	if !bytes.Equal(read(t, path), slices.Concat(before, forged(maxSeq))) {
 		t.Error("something was written behind the largest number")
 	}

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -114,9 +115,7 @@ func TestCutTail(t *testing.T) {
 	write(t, f, 1)
 	r = verify(t, path)
 	equal(t, "the report", brief(r), "3 lines: missing 4, then 1")
-	if !strings.Contains(r.Break.Text, "lines 4 to 5 are missing") {
-		t.Errorf("the text is %s", r.Break.Text)
-	}
+	assert.Containsf(t, r.Break.Text, "lines 4 to 5 are missing", "the text")
 	require.NoError(t, os.Remove(path))
 	write(t, f, 1)
 	r = verify(t, path)

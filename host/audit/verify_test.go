@@ -8,9 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -99,9 +99,7 @@ func TestVerify(t *testing.T) {
 			r := verify(t, path)
 			equal(t, "the report", brief(r), c.want)
 			equal(t, "whole up to", r.UpTo.Seq, c.upTo)
-			if !strings.Contains(r.String(), c.says) {
-				t.Errorf("it does not say %q:\n%s", c.says, r)
-			}
+			assert.Containsf(t, r.String(), c.says, "it does not say %q:\n%s", c.says, r)
 			equal(t, "it", r.Break == nil, c.want == fmt.Sprintf("%d lines:", r.Lines))
 		})
 	}
@@ -155,9 +153,7 @@ func TestVerifyFiles(t *testing.T) {
 			require.NoError(t, c.tamper(path))
 			r := verify(t, path)
 			equal(t, "the report", brief(r), c.want)
-			if !strings.Contains(r.String(), c.says) {
-				t.Errorf("it does not say %q:\n%s", c.says, r)
-			}
+			assert.Containsf(t, r.String(), c.says, "it does not say %q:\n%s", c.says, r)
 		})
 	}
 }
@@ -165,9 +161,7 @@ func TestVerifyFiles(t *testing.T) {
 func TestVerifyNothing(t *testing.T) {
 	t.Parallel()
 	_, err := Verify(t.Context(), filepath.Join(t.TempDir(), "none", "audit.jsonl"))
-	if !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("without a log: %v", err)
-	}
+	assert.ErrorIsf(t, err, fs.ErrNotExist, "without a log")
 	_, path := newLog(t, 0, Options{})
 	r := isWhole(t, path, 0)
 	equal(t, "the report", r.String(), "0 lines in 1 file, nothing to verify")

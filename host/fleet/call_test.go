@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -35,9 +36,7 @@ func TestRepeatable(t *testing.T) {
 		{true, false, fmt.Errorf("another error"), false},
 	} {
 		r := &remoteCall{idempotent: c.idempotent, repeated: c.repeated}
-		if got := r.repeatable(c.err); got != c.want {
-			t.Errorf("%+v: %v", c, got)
-		}
+		assert.Equalf(t, r.repeatable(c.err), c.want, "%+v", c)
 	}
 }
 

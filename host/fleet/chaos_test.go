@@ -16,6 +16,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/internal/embedded"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -233,9 +234,7 @@ func TestOpenServer(t *testing.T) {
 	key := newKey(t)
 	join(t, fleet.Config{URL: open.ClientURL(), Key: key, Name: "b", Share: []string{"*"}}, says("who", "b"))
 	a := join(t, fleet.Config{URL: open.ClientURL(), Key: key, Name: "a", Mount: []string{"*"}})
-	if got := a.text(t, "who"); got != "b" {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, a.text(t, "who"), "b")
 }
 
 // Whoever the server does not let in is told so, also if it would go on trying.
@@ -244,13 +243,9 @@ func TestRefusedByServer(t *testing.T) {
 	s := newSite(t)
 	h := join(t, s.config("b"))
 	_, err := fleet.Join(t.Context(), h.Host, fleet.Config{URL: s.URL(), Key: newKey(t), Name: "x", KeepTrying: true})
-	if tool.CodeOf(err) != tool.CodePermissionDenied {
-		t.Errorf("%v", err)
-	}
+	assert.Equalf(t, tool.CodeOf(err), tool.CodePermissionDenied, "%v", err)
 	_, err = fleet.Join(t.Context(), h.Host, fleet.Config{URL: "nats://127.0.0.1:1", Key: s.key, Name: "x"})
-	if tool.CodeOf(err) != tool.CodeUnavailable {
-		t.Errorf("%v", err)
-	}
+	assert.Equalf(t, tool.CodeOf(err), tool.CodeUnavailable, "%v", err)
 }
 
 // A host that mounts nothing at first mounts when it is reconfigured.
@@ -260,9 +255,7 @@ func TestMountLater(t *testing.T) {
 	join(t, s.config("b", share("*")), says("who", "b"))
 	a := join(t, s.config("a"))
 	require.NoError(t, a.Fleet.Reconfigure(s.config("a", mount("*"))))
-	if got := a.text(t, "who"); got != "b" {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, a.text(t, "who"), "b")
 	require.NoError(t, a.Fleet.Reconfigure(s.config("a")))
 	require.Eventually(t, "the end of the tool", func() bool { return !a.has("who") })
 }

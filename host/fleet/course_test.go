@@ -2,7 +2,6 @@ package fleet_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/internal/callctx"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -76,9 +76,7 @@ func TestCourseOfCall(t *testing.T) {
 	}()
 	require.Eventually(t, "the call", func() bool { return a.Hosts()[1].Calls == 1 })
 	cancel()
-	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
-	}
+	assert.ErrorIs(t, <-ended, context.Canceled)
 	<-canceled
 	_, err = session.Execute(t.Context(), tool.Call{Name: "fails"})
 	if e := tool.AsError(err); e.Code != tool.CodeRateLimited || e.RetryAfter != tool.Duration(3*time.Second) || e.Hint != "wait" {
@@ -94,9 +92,7 @@ func TestClockThatIsOff(t *testing.T) {
 		c.Now = func() time.Time { return time.Now().Add(5 * time.Minute) }
 	}), says("who", "b"))
 	a := join(t, s.config("a", mount("*")))
-	if got := a.text(t, "who"); got != "b" {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, a.text(t, "who"), "b")
 	if skew := a.Hosts()[1].Skew; skew < 4*time.Minute || skew > 6*time.Minute {
 		t.Errorf("the clock is %v ahead", skew)
 	}
@@ -127,9 +123,7 @@ func TestRollingUpgrade(t *testing.T) {
 	for range 5 {
 		next := join(t, s.config("b", share("*")), says("who", "b"))
 		a.shared(t, "who", 1, 2)
-		if err := b.Leave(t.Context()); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, b.Leave(t.Context()))
 		_ = b.Fleet.Close(context.Background())
 		b = next
 	}

@@ -2,13 +2,13 @@ package fleet_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/fleet"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -18,16 +18,12 @@ func TestMountedToolRunsOnItsHost(t *testing.T) {
 	s := newSite(t)
 	join(t, s.config("b", share("math.*"), grants()), says("math.add", "three"), says("secret", "no"))
 	a := join(t, s.config("a", mount("*")), says("own", "mine"))
-	if got := a.text(t, "math.add"); got != "three" {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, a.text(t, "math.add"), "three")
 	if a.has("secret") {
 		t.Error("a tool that is not shared is mounted")
 	}
 	got, _ := a.Get("math.add")
-	if got.Owner != fleet.Owner {
-		t.Errorf("owner %q", got.Owner)
-	}
+	assert.Equalf(t, got.Owner, fleet.Owner, "owner")
 }
 
 func TestToolsComeAndGoWithTheirHost(t *testing.T) {
@@ -108,9 +104,7 @@ func TestDrained(t *testing.T) {
 	go wait(a, "b")
 	short, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := b.Drained(short, "", 0); !errors.Is(err, context.Canceled) {
-		t.Errorf("with a call in progress: %v", err)
-	}
+	assert.ErrorIsf(t, b.Drained(short, "", 0), context.Canceled, "with a call in progress")
 	for n, name := range map[*node]string{a: "b", b: ""} {
 		err := n.Drained(t.Context(), name, time.Millisecond)
 		if tool.CodeOf(err) != tool.CodeDeadlineExceeded || !strings.Contains(err.Error(), "host b has not ended its calls of other hosts within 1ms: 1 left") {
@@ -130,9 +124,7 @@ func TestDrained(t *testing.T) {
 			t.Errorf("its calls have ended: %v", err)
 		}
 	}
-	if err := <-called; err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, <-called)
 }
 
 func TestCallerIsKnown(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/host/fleet/internal/link"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -48,9 +49,7 @@ func TestOtherProtocol(t *testing.T) {
 		}
 	}
 	for range 20 {
-		if got := a.text(t, "who"); got != "b" {
-			t.Errorf("%q", got)
-		}
+		assert.Equal(t, a.text(t, "who"), "b")
 	}
 }
 
@@ -95,9 +94,7 @@ func TestAnnouncementBounds(t *testing.T) {
 		s.newRaw(t, s.key, c.says, unused)
 		end := s.newRaw(t, s.key, map[string]any{"name": "after-" + name}, unused) // which is heard later
 		require.Eventually(t, "the host after it", func() bool { return a.state("after-"+name) != "" })
-		if got := a.state(name) != ""; got != c.good {
-			t.Errorf("%d: known: %v", i, got)
-		}
+		assert.Equalf(t, a.state(name) != "", c.good, "%d: known", i)
 		end.nc.Close()
 	}
 }
@@ -125,9 +122,7 @@ func TestTwoHostsOfOneName(t *testing.T) {
 	}
 	a := join(t, s.config("a", mount("*")))
 	a.shared(t, "who", 1, 2)
-	if got := a.text(t, "who"); got != "b" {
-		t.Errorf("%q", got)
-	}
+	assert.Equal(t, a.text(t, "who"), "b")
 	hosts := a.Hosts()
 	for _, h := range hosts[1:] {
 		if h.Name != "b" || h.State != fleet.HostReady || h.Reason != "another host has this name too" {
@@ -137,9 +132,7 @@ func TestTwoHostsOfOneName(t *testing.T) {
 	if err := a.Drain(t.Context(), "b", true); tool.CodeOf(err) != tool.CodeAlreadyExists {
 		t.Errorf("%v", err)
 	}
-	if err := a.Drain(t.Context(), hosts[1].Instance, true); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, a.Drain(t.Context(), hosts[1].Instance, true))
 	require.Eventually(t, "one of them to drain", func() bool { return a.draining() == 1 })
 	for range 20 {
 		if res, err := a.Fleet.Execute(fleet.On(t.Context(), hosts[2].Instance), tool.Call{Name: "who"}); err != nil || res.Text() != "b" {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/fleet"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -47,9 +48,7 @@ func TestHugeSchemasHarmNoOtherHost(t *testing.T) {
 	begin := time.Now()
 	require.Eventually(t, "the tools of the honest host", func() bool { return count("honest.") == honest })
 	t.Logf("the honest host's tools are there after %v", time.Since(begin))
-	if got := a.text(t, "honest.t7"); got != "fine" {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, a.text(t, "honest.t7"), "fine")
 	require.Eventually(t, "some of the others", func() bool { return count("huge.") > 0 })
 	if n := count("huge."); n >= huge {
 		t.Errorf("%d huge tools are mounted", n)

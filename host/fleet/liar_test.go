@@ -19,6 +19,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/internal/callctx"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -218,13 +219,9 @@ func TestLiesAboutDefinitions(t *testing.T) {
 					t.Errorf("%q is mounted", one.Name)
 				}
 			}
-			if got := a.text(t, "lie.own"); got != "mine" {
-				t.Errorf("%q", got)
-			}
+			assert.Equal(t, a.text(t, "lie.own"), "mine")
 			if c.takes {
-				if got := a.text(t, "lie.true"); got != "of the liar" {
-					t.Errorf("%q", got)
-				}
+				assert.Equal(t, a.text(t, "lie.true"), "of the liar")
 			}
 		})
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/internal/durable"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/natstest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -110,15 +111,9 @@ func TestLinkWithoutPermission(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 			t.Logf("after %v: %v", time.Since(begin), err)
-			if got := a.Hosts()[0].Reason; !strings.Contains(got, "toolhost.v1.l.") {
-				t.Errorf("its status says %q", got)
-			}
-			if got := c.text(t, "who"); got != "b" {
-				t.Errorf("%q", got)
-			}
-			if a.Hosts()[0].State != fleet.HostReady {
-				t.Error("it is not there")
-			}
+			assert.Containsf(t, a.Hosts()[0].Reason, "toolhost.v1.l.", "its status says")
+			assert.Equal(t, c.text(t, "who"), "b")
+			assert.Equalf(t, a.Hosts()[0].State, fleet.HostReady, "it is not there")
 		})
 	}
 }
@@ -138,16 +133,12 @@ func TestJoinWithoutJetStream(t *testing.T) {
 		URL: url, Key: key, Name: "b", Share: []string{"*"}, Log: hclog.New(&hclog.LoggerOptions{Level: hclog.Debug, Output: log}),
 	}, says("who", "b"))
 	a := join(t, fleet.Config{URL: url, Key: key, Name: "a", Mount: []string{"*"}})
-	if got := a.text(t, "who"); got != "b" {
-		t.Errorf("%q", got)
-	}
+	assert.Equal(t, a.text(t, "who"), "b")
 	require.Eventually(t, "the server's no to the queue", func() bool { return strings.Contains(log.String(), "$JS.API.INFO") })
 	if got := b.Hosts()[0]; got.State != fleet.HostReady || got.Reason != "" {
 		t.Errorf("%+v", got)
 	}
-	if text := log.String(); strings.Contains(text, "[WARN]") {
-		t.Errorf("log: %s", text)
-	}
+	assert.NotContainsf(t, log.String(), "[WARN]", "log")
 	// Once there is a durable call, the operator is told that this host does not run it.
 	nc := require.Must(nats.Connect(url, nats.Nkey(key.Public(), key.Sign)))(t)
 	t.Cleanup(nc.Close)

@@ -16,6 +16,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -160,9 +161,7 @@ func TestPlacing(t *testing.T) { //nolint:paralleltest // bubbles are alone
 		bubble(t, func(t *testing.T, s *site) {
 			a, b := takes(fast), takes(fast)
 			n := placed(t, s, fleet.Rule{}, nil, a, b)
-			if _, err := n.Execute(fleet.On(t.Context(), "r1"), tool.Call{Name: "other"}); err != nil {
-				t.Fatal(err)
-			}
+			require.Must(n.Execute(fleet.On(t.Context(), "r1"), tool.Call{Name: "other"}))(t)
 			if n.many(t, 16, 500); share(b, 500) < 0.45 || share(b, 500) > 0.55 {
 				t.Errorf("%d calls to the host whose other tool was slow", b.calls.Load())
 			}
@@ -228,9 +227,7 @@ func TestWaiting(t *testing.T) { //nolint:paralleltest // bubbles are alone
 			t.Errorf("while a call waited, the tool was %+v", seen)
 		}
 		for _, r := range n.Replicas() {
-			if r.Running != 1 {
-				t.Errorf("%+v", r)
-			}
+			assert.Equalf(t, r.Running, 1, "%+v", r)
 		}
 		time.Sleep(5 * time.Second)
 		if failed := n.many(t, 2, 4); failed > 0 {

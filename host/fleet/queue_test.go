@@ -17,6 +17,7 @@ import (
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/durable"
 	"github.com/toolhost/toolhost/internal/embedded"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -74,9 +75,7 @@ func TestDurableCall(t *testing.T) {
 	}, func(d *tool.Definition) { d.Permission = "net" }))
 	a := join(t, s.config("a", mount("*"), lasting(durable.AtMostOnce, "slow")))
 	require.Eventually(t, "the tool", func() bool { return a.has("slow") })
-	if got := a.DurableMode("slow"); got != durable.AtMostOnce {
-		t.Errorf("it is %q", got)
-	}
+	assert.Equalf(t, a.DurableMode("slow"), durable.AtMostOnce, "it")
 	if _, err := a.Execute(t.Context(), tool.Call{Name: "slow"}); tool.CodeOf(err) != tool.CodePermissionDenied {
 		t.Errorf("without the capability: %v", err)
 	}
@@ -168,9 +167,7 @@ func TestDurableCallOfOwnTool(t *testing.T) {
 	if all := require.Must(a.ListCalls(t.Context()))(t); len(all) != 1 || all[0].ID != id() || all[0].Tool != "own" || all[0].Worker != "a" {
 		t.Errorf("the queue had %+v", all)
 	}
-	if got := a.text(t, "other"); got != "direct" {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, a.text(t, "other"), "direct")
 	require.NoError(t, a.Fleet.Reconfigure(s.config("a", lasting(durable.AtMostOnce, "barred"))))
 	if _, err := alice.Execute(t.Context(), tool.Call{Name: "barred"}); tool.CodeOf(err) != tool.CodePermissionDenied {
 		t.Errorf("a grant of the session came along: %v", err)
@@ -198,9 +195,7 @@ func TestDurableCallOfNobody(t *testing.T) {
 		res := require.Must(session.Execute(t.Context(), tool.Call{Name: "count", IdempotencyKey: "k"}))(t)
 		got = append(got, res.Text())
 	}
-	if fmt.Sprint(got) != "[1 2 1]" {
-		t.Errorf("the sessions got %v", got)
-	}
+	assert.Equalf(t, fmt.Sprint(got), "[1 2 1]", "the sessions got %v", got)
 	if res, err := one.Execute(t.Context(), tool.Call{Name: "other", IdempotencyKey: "k"}); err != nil || res.Text() != "another" {
 		t.Errorf("another tool with the key: %v %v", res.Text(), err)
 	}
@@ -254,9 +249,7 @@ func TestDurableCallsHoldNoSlots(t *testing.T) {
 			t.Fatal("a call holds up another")
 		}
 	}
-	if got := a.text(t, "quick"); got != "now" {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, a.text(t, "quick"), "now")
 	if _, err := a.Execute(t.Context(), tool.Call{Name: "fails"}); tool.CodeOf(err) != tool.CodeCrashed || !strings.Contains(err.Error(), "host b") {
 		t.Errorf("it fails with %v", err)
 	}
@@ -278,9 +271,7 @@ func TestDurableCallWithoutJetStream(t *testing.T) {
 	if e := tool.AsError(err); e.Code != tool.CodeUnavailable || !e.Unsent || e.Tool != "one" || !strings.Contains(e.OperatorHint, "-js") {
 		t.Errorf("%+v", e)
 	}
-	if got := a.text(t, "two"); got != "2" {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, a.text(t, "two"), "2")
 	if q := a.Queue(); q.Open || !strings.Contains(q.Reason, "JetStream") {
 		t.Errorf("%+v", q)
 	}
@@ -331,26 +322,16 @@ func TestDurableCallOfHostThatLeaves(t *testing.T) {
 	default:
 	}
 	release <- struct{}{}
-	if got := <-first; got != "b<nil>" {
-		t.Errorf("the call of a host that leaves: %s", got)
-	}
-	if err := <-left; err != nil {
-		t.Error(err)
-	}
+	assert.Equalf(t, <-first, "b<nil>", "the call of a host that leaves")
+	assert.NoError(t, <-left)
 	c := join(t, s.config("c", share("*")), work("c"))
 	second := call()
-	if at := <-began; at != "c" {
-		t.Errorf("it runs on %s", at)
-	}
+	assert.Equalf(t, <-began, "c", "it runs on")
 	_ = c.Fleet.Close(t.Context())
 	join(t, s.config("d", share("*")), work("d"))
-	if at := <-began; at != "d" {
-		t.Errorf("it runs again on %s", at)
-	}
+	assert.Equalf(t, <-began, "d", "it runs again on")
 	close(release)
-	if got := <-second; got != "d<nil>" {
-		t.Errorf("the call that was given back: %s", got)
-	}
+	assert.Equalf(t, <-second, "d<nil>", "the call that was given back")
 }
 
 // What docs/fleet.md says that the user of a host needs is enough for durable calls.
@@ -366,9 +347,7 @@ func TestDurableCallWithPermissions(t *testing.T) {
 	})
 	join(t, fleet.Config{URL: url, Key: key, Name: "b", Share: []string{"*"}}, says("one", "1"))
 	a := join(t, fleet.Config{URL: url, Key: key, Name: "a", Mount: []string{"*"}}, says("own", "-"))
-	if got := a.text(t, "one"); got != "1" {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, a.text(t, "one"), "1")
 	c := fleet.Config{URL: url, Key: key, Name: "a", Mount: []string{"*"}}
 	lasting(durable.AtMostOnce, "*")(&c)
 	if err := a.Fleet.Reconfigure(c); err != nil { // which takes effect for the next call

@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/fleet"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -64,9 +65,7 @@ func TestRemovedPeer(t *testing.T) {
 			}
 			require.Eventually(t, "an end of the host", func() bool { return remover.state(there.Hosts()[0].Name) != fleet.HostDraining })
 			require.NoError(t, remover.Fleet.Reconfigure(with))
-			if got := a.text(t, "who"); got != "b" {
-				t.Errorf("got %q", got)
-			}
+			assert.Equal(t, a.text(t, "who"), "b")
 		})
 	}
 }

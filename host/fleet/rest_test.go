@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/toolhost/toolhost/host/fleet"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -106,14 +107,10 @@ func TestFloodOfNamedHost(t *testing.T) {
 	r := s.newRaw(t, hostile, says, func(context.Context, tool.Call) (tool.Result, error) { return tool.Result{}, nil })
 	for i := range 8000 {
 		says["draining"], says["revision"] = i%2 == 0, i
-		if err := r.nc.Publish("toolhost.v1.hello."+hostile.Public(), r.announcement()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, r.nc.Publish("toolhost.v1.hello."+hostile.Public(), r.announcement()))
 		if i%400 == 0 {
 			require.NoError(t, r.nc.Flush())
-			if got := a.text(t, "who"); got != "b" {
-				t.Errorf("%q", got)
-			}
+			assert.Equal(t, a.text(t, "who"), "b")
 		}
 	}
 	if got := a.state("b"); got != fleet.HostReady && got != fleet.HostLate {

@@ -14,6 +14,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -138,17 +139,11 @@ func TestSessionStays(t *testing.T) {
 	visit(t, second, "1 of 1")
 	visit(t, second, "2 of 1")
 	visit(t, first, "3 of 1")
-	if err := first.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, first.Close(t.Context()))
 	other := map[string]string{"b": "c", "c": "b"}[at]
 	require.Eventually(t, "the end of the first session", func() bool { return ended(roots[at]) == 1 })
-	if ended(roots[other]) != 0 {
-		t.Error("the other session has ended too")
-	}
-	if err := second.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	assert.Equalf(t, ended(roots[other]), 0, "the other session has ended too")
+	assert.NoError(t, second.Close(t.Context()))
 	require.Eventually(t, "the end of the second session", func() bool { return ended(roots[other]) == 1 })
 }
 
@@ -197,9 +192,7 @@ func TestSessionReconnects(t *testing.T) { //nolint:paralleltest // bubbles are 
 				return err == nil
 			})
 		}
-		if err := session.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, session.Close(t.Context()))
 		require.Eventually(t, "the end of the session", func() bool { return plugin.ended.Load() == 1 })
 	})
 }
@@ -222,12 +215,8 @@ func TestSessionOfHostOutOfReach(t *testing.T) { //nolint:paralleltest // bubble
 		p.lose(func(bool, string) bool { return true })
 		require.Eventually(t, "the host to be gone", func() bool { return a.state("b") == "" })
 		_, err := told.Execute(t.Context(), tool.Call{Name: "lively.visit"})
-		if err == nil || !strings.Contains(err.Error(), "is lost with host b") {
-			t.Errorf("%v", err)
-		}
-		if err := over.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		assert.ErrorContains(t, err, "is lost with host b")
+		assert.NoError(t, over.Close(t.Context()))
 		_ = c.Fleet.Close(t.Context())
 		require.Eventually(t, "the other host to be gone", func() bool { return a.state("c") == "" })
 		p.lose(nil)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host/fleet"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -103,9 +104,7 @@ func (w *watched) returns(t *testing.T) {
 	if took := time.Since(begin); took > backAfter {
 		t.Errorf("it is back after %v", took)
 	}
-	if got := w.text(t, "only.b"); got != "b" {
-		t.Errorf("%q", got)
-	}
+	assert.Equal(t, w.text(t, "only.b"), "b")
 }
 
 // A host is cut off, in both directions or in one, and comes back. One that is heard is not gone, but the call is

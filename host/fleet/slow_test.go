@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/toolhost/toolhost/host/fleet"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -71,9 +72,7 @@ func TestHostThatDoesNotRead(t *testing.T) {
 			}
 			require.NoError(t, b.Process.Signal(syscall.SIGCONT))
 			require.Eventually(t, "the host to be back", func() bool { return a.state("b") == fleet.HostReady && a.has("only.b") })
-			if got := a.text(t, "only.b"); got != "b" {
-				t.Errorf("%q", got)
-			}
+			assert.Equal(t, a.text(t, "only.b"), "b")
 			l := ended()
 			l.check(t, b, c)
 			t.Logf("meanwhile the slowest call of another host took %v", slowest)

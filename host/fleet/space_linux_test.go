@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/toolhost/toolhost/host/fleet"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -147,9 +148,7 @@ func TestPartition(t *testing.T) {
 		at = time.Now()
 		require.Eventually(t, "the host to be back", func() bool { return a.has("only.b") })
 		t.Logf("%s: it is back after %v", cut.name, time.Since(at))
-		if got := a.text(t, "only.b"); got != "b" {
-			t.Errorf("%q", got)
-		}
+		assert.Equal(t, a.text(t, "only.b"), "b")
 		l := ended()
 		l.check(t, b, c)
 		for _, p := range []*process{b, c} {

@@ -26,6 +26,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/fleet"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -73,9 +74,7 @@ func TestTLS(t *testing.T) {
 	}
 	join(t, with("b", fleet.TLS{CA: ca.file, Cert: clientCert, Key: clientKey}), says("who", "b"))
 	a := join(t, with("a", fleet.TLS{CA: ca.file, Cert: clientCert, Key: clientKey}))
-	if got := a.text(t, "who"); got != "b" {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, a.text(t, "who"), "b")
 	for what, files := range map[string]fleet.TLS{
 		"another authority": {CA: stranger.file, Cert: clientCert, Key: clientKey},
 		"no certificate":    {CA: ca.file},
@@ -151,9 +150,7 @@ func TestAccounts(t *testing.T) {
 	join(t, with("b", one.user(t, nil)), says("who", "b"))
 	join(t, with("c", two.user(t, nil)), says("other", "c"))
 	a := join(t, with("a", one.user(t, nil)))
-	if got := a.text(t, "who"); got != "b" {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, a.text(t, "who"), "b")
 	if hosts := a.Hosts(); len(hosts) != 2 || a.has("other") {
 		t.Errorf("a host sees another account's: %+v", hosts)
 	}
@@ -193,9 +190,7 @@ func newTenant(t *testing.T, operator pair, resolver server.AccountResolver) *te
 	if err == nil {
 		err = resolver.Store(a.public, text)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return a
 }
 

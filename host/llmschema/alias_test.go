@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/host/llmschema"
+	"github.com/toolhost/toolhost/internal/test/assert"
 )
 
 var pattern = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$`)
@@ -46,9 +47,7 @@ func TestAlias(t *testing.T) {
 		t.Run(c.about, func(t *testing.T) {
 			t.Parallel()
 			for range 2 {
-				if got := llmschema.Alias(c.name, among(c.taken...)); got != c.want {
-					t.Errorf("got %s, want %s", got, c.want)
-				}
+				assert.Equal(t, llmschema.Alias(c.name, among(c.taken...)), c.want)
 			}
 		})
 	}
@@ -84,9 +83,7 @@ func FuzzAlias(f *testing.F) {
 			if among(taken...)(alias) {
 				t.Errorf("%q gives %q, which is taken", name, alias)
 			}
-			if again := llmschema.Alias(name, among(taken...)); again != alias {
-				t.Errorf("%q gives %q and then %q", name, alias, again)
-			}
+			assert.Equalf(t, llmschema.Alias(name, among(taken...)), alias, "%q gives %q and then", name, alias)
 			if pattern.MatchString(name) && !among(taken...)(name) && alias != name {
 				t.Errorf("%q would do, and becomes %q", name, alias)
 			}

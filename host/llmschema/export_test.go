@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/toolhost/toolhost/host/llmschema"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -126,9 +126,7 @@ func TestOpenAIHasProperties(t *testing.T) {
 	if !reflect.DeepEqual(got[0].Function.Parameters, want) {
 		t.Errorf("got %v, want %v", got[0].Function.Parameters, want)
 	}
-	if string(bare.InputSchema) != `{"type":"object"}` {
-		t.Errorf("the definition was changed: %s", bare.InputSchema)
-	}
+	assert.Equalf(t, string(bare.InputSchema), `{"type":"object"}`, "the definition was changed: %s", bare.InputSchema)
 }
 
 func TestMCPLeavesOutOtherOutputSchemas(t *testing.T) {
@@ -177,9 +175,7 @@ func TestMCPHints(t *testing.T) {
 			c.def.Name, c.def.Description = "a", "A."
 			var got []struct{ Annotations hints }
 			require.NoError(t, json.Unmarshal(export(t, llmschema.MCP, c.def), &got))
-			if got[0].Annotations != c.want {
-				t.Errorf("got %+v, want %+v", got[0].Annotations, c.want)
-			}
+			assert.Equal(t, got[0].Annotations, c.want)
 		})
 	}
 }
@@ -265,9 +261,7 @@ func TestExportWarns(t *testing.T) {
 		"there are 129 tools, and OpenAI takes 128 in a request",
 		"descriptions of over 1024 characters, which some servers refuse: 1, as of t7",
 	}
-	if got := require.Must(llmschema.Export(llmschema.OpenAI, list))(t).Warnings; !slices.Equal(got, want) {
-		t.Errorf("%q", got)
-	}
+	assert.EqualSlices(t, require.Must(llmschema.Export(llmschema.OpenAI, list))(t).Warnings, want)
 	if got := require.Must(llmschema.Export(llmschema.OpenAI, list[8:]))(t).Warnings; got != nil {
 		t.Errorf("%q", got)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/llmschema"
 	"github.com/toolhost/toolhost/internal/schema"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -325,9 +326,7 @@ func TestRules(t *testing.T) {
 			if lost := strings.Join(note.Lost, "; "); !strings.HasPrefix(lost, c.lost) || c.lost == "" && lost != "" {
 				t.Errorf("%s, %s: lost %q, want %q", f, c.about, lost, c.lost)
 			}
-			if text := refusal(f, got); text != "" {
-				t.Errorf("%s, %s: the provider says %s", f, c.about, text)
-			}
+			assert.Equalf(t, refusal(f, got), "", "%s, %s: the provider says", f, c.about)
 			sameVerdicts(t, c.in, string(got), c.values)
 		}
 	}
@@ -414,13 +413,9 @@ func TestArguments(t *testing.T) {
 		``:                                        ``,
 		`[1]`:                                     `[1]`,
 	} {
-		if got := string(offer.Arguments("clock", json.RawMessage(in))); got != want {
-			t.Errorf("%s: %s, want %s", in, got, want)
-		}
+		assert.Equalf(t, string(offer.Arguments("clock", json.RawMessage(in))), want, "%s", in)
 	}
-	if got := string(offer.Arguments("other", json.RawMessage(`{"_top":1}`))); got != `{"_top":1}` {
-		t.Errorf("another tool's arguments: %s", got)
-	}
+	assert.Equalf(t, string(offer.Arguments("other", json.RawMessage(`{"_top":1}`))), `{"_top":1}`, "another tool's arguments")
 }
 
 // TestDescriptionsUseAliases checks that a description mentions other tools by the names that
@@ -434,9 +429,7 @@ func TestDescriptionsUseAliases(t *testing.T) {
 		if f == llmschema.MCP {
 			want = about.Description
 		}
-		if got := string(export(t, f, about, read())); !strings.Contains(got, want) {
-			t.Errorf("%s: %s", f, got)
-		}
+		assert.Containsf(t, string(export(t, f, about, read())), want, "%s", f)
 	}
 }
 

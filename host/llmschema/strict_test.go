@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/jsontree"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -121,9 +122,7 @@ func TestStrictArguments(t *testing.T) {
 			`"must":"","list":[{},{"b":"y"}],"tree":{"next":{"v":9007199254740993}}}`,
 		`{"else":null}`: `{"else":null}`, `[null]`: `[null]`, `{`: `{`,
 	} {
-		if got := string(offer.Arguments("t", []byte(in))); got != want {
-			t.Errorf("%s became %s, want %s", in, got, want)
-		}
+		assert.Equalf(t, string(offer.Arguments("t", []byte(in))), want, "%s became", in)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/host/internal/mcpwire"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -30,9 +31,7 @@ func TestListsOfResourcesAreBounded(t *testing.T) {
 	if err != nil || len(all) != 3 || n != 4 {
 		t.Errorf("%d resources of %d pages, %v", len(all), n, err)
 	}
-	if !strings.Contains(w.all(), "more than 1048576 bytes") {
-		t.Error(w.all())
-	}
+	assert.Contains(t, w.all(), "more than 1048576 bytes")
 }
 
 // What has hidden text is left out of each list, and reported, wherever the text is.
@@ -70,9 +69,7 @@ func TestHiddenTextIsLeftOut(t *testing.T) {
 		t.Errorf("the tool has %s", d.Meta)
 	}
 	for _, want := range []string{`prompt "p5"`, `resource "a:2"`, `template "b:{x}"`, `_meta of its tool "t"`} {
-		if !strings.Contains(w.all(), want) {
-			t.Errorf("%s is not in\n%s", want, w.all())
-		}
+		assert.Containsf(t, w.all(), want, "%s is not in", want)
 	}
 }
 
@@ -88,9 +85,7 @@ func TestOwnNamesAreTheHosts(t *testing.T) {
 	if all := l.Description().Tools; len(all) != 1 || all[0].Name != "srv.t" {
 		t.Errorf("it has %v", all)
 	}
-	if !strings.Contains(w.all(), `its tool "mcp.read" is refused`) {
-		t.Error(w.all())
-	}
+	assert.Contains(t, w.all(), `its tool "mcp.read" is refused`)
 }
 
 // A server cannot have a person open what is not a page.

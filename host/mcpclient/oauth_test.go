@@ -11,12 +11,12 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/mcptest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -133,9 +133,7 @@ func TestLogin(t *testing.T) {
 	if err == nil || strings.Contains(err.Error(), secret) || !strings.Contains(err.Error(), "authorize the host at srv") {
 		t.Errorf("a refresh that fails: %v", err)
 	}
-	if err := u.Logout(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, u.Logout())
 	if _, err := os.Stat(files[0]); !os.IsNotExist(err) {
 		t.Error("the tokens are still there")
 	}
@@ -175,9 +173,7 @@ func TestLoginCallback(t *testing.T) {
 		}
 		return browse(p.String(), "")
 	}}))
-	if !slices.Equal(statuses, []int{400, 400, 404, 404, 404}) {
-		t.Errorf("statuses %v", statuses)
-	}
+	assert.EqualSlicesf(t, statuses, []int{400, 400, 404, 404, 404}, "statuses")
 
 	s.Access, s.Deny = "", true
 	u = oauthUpstream(t, s, t.TempDir())
@@ -223,9 +219,7 @@ func TestTokensStay(t *testing.T) {
 			c.Headers = http.Header{"Authorization": {"Bearer headersecret"}}
 		})
 		_, err := u.Connect(within(t), nil, plugin.Events{})
-		if err == nil || !strings.Contains(err.Error(), "must not go") {
-			t.Errorf("%s: %v", name, err)
-		}
+		assert.ErrorContainsf(t, err, "must not go", "%s", name)
 		if err != nil && strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: the error has a secret: %v", name, err)
 		}

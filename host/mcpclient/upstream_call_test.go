@@ -17,6 +17,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/internal/mcpwire"
 	"github.com/toolhost/toolhost/internal/callctx"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -168,12 +169,8 @@ func TestCalls(t *testing.T) {
 	everyWay(t, func(t *testing.T, l *link, w *watched, s *busyServer, _ string) {
 		ctx := within(t)
 		traced := context.WithValue(ctx, callctx.Trace{}, &tool.Trace{Parent: "00-a-b-01"})
-		if got := execute(t, l, traced, "srv.echo", `{"n":9007199254740993}`).Text(); got != `{"n":9007199254740993}` {
-			t.Errorf("echo %s", got)
-		}
-		if got := await(t, s.traces, w); got != "00-a-b-01" {
-			t.Errorf("trace %v", got)
-		}
+		assert.Equalf(t, execute(t, l, traced, "srv.echo", `{"n":9007199254740993}`).Text(), `{"n":9007199254740993}`, "echo")
+		assert.Equalf(t, await(t, s.traces, w), "00-a-b-01", "trace")
 		if res := execute(t, l, ctx, "srv.fail", ``); !res.IsError || res.Text() != "it broke" {
 			t.Errorf("%+v", res)
 		}
@@ -205,9 +202,7 @@ func TestCalls(t *testing.T) {
 		})
 		execute(t, l, ctx2, "srv.progress", ``)
 		mu.Lock()
-		if fmt.Sprint(steps) != "[1 3 4]" {
-			t.Errorf("progress %v", steps)
-		}
+		assert.Equalf(t, fmt.Sprint(steps), "[1 3 4]", "progress %v", steps)
 		mu.Unlock()
 
 		ctx3, cancel := context.WithCancel(ctx)
@@ -220,14 +215,10 @@ func TestCalls(t *testing.T) {
 		}
 		await(t, s.canceled, w)
 
-		if err := (source{l.u}).SetLevel(ctx, "info"); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, (source{l.u}).SetLevel(ctx, "info"))
 		heard := &person{name: "p", lines: make(chan string, 10)}
 		execute(t, l, withPeer(ctx, heard), "srv.log", ``)
-		if got := await(t, heard.lines, w); got != "look out" {
-			t.Error(got)
-		}
+		assert.Equal(t, await(t, heard.lines, w), "look out")
 		await(t, w.logged, w)
 		if strings.Count(w.all(), "WARN lg: look out") != 1 || len(heard.lines) > 0 {
 			t.Errorf("the line is there once: %s", w.all())
@@ -289,9 +280,7 @@ func TestQuestions(t *testing.T) {
 		ctx := within(t)
 		p := &person{name: "ann", asked: make(chan string, 10)}
 		got := execute(t, l, withPeer(ctx, p), "srv.ask", ``).Text()
-		if !strings.Contains(got, `"a":"ann"`) {
-			t.Errorf("ask: %s", got)
-		}
+		assert.Containsf(t, got, `"a":"ann"`, "ask")
 		if q := <-p.asked; !strings.HasPrefix(q, "MCP server srv asks: which? ") ||
 			!strings.HasSuffix(q, `{"type":"object","properties":{"z":{"type":"string"},"a":{"type":"string"}}}`) {
 			t.Errorf("the question was %s", q)
@@ -299,9 +288,7 @@ func TestQuestions(t *testing.T) {
 		<-s.started
 		got = execute(t, l, withPeer(ctx, p), "srv.askAll", ``).Text()
 		for _, want := range []string{`"thought"`, `"file:///r"`, `"accept"`} {
-			if !strings.Contains(got, want) {
-				t.Errorf("askAll: %s", got)
-			}
+			assert.Containsf(t, got, want, "askAll")
 		}
 		<-s.started
 
@@ -312,18 +299,14 @@ func TestQuestions(t *testing.T) {
 			}
 			return tool.Answer{Action: tool.Accept, Content: json.RawMessage(`{"a":"typed"}`)}, nil
 		})
-		if got := execute(t, l, asker, "srv.ask", ``).Text(); !strings.Contains(got, `"a":"typed"`) {
-			t.Errorf("asked by form: %s", got)
-		}
+		assert.Containsf(t, execute(t, l, asker, "srv.ask", ``).Text(), `"a":"typed"`, "asked by form")
 		<-s.started
 		for _, c := range []struct {
 			ctx  context.Context
 			tool string
 		}{{ctx, "srv.ask"}, {asker, "srv.askAll"}} {
 			_, err := l.Execute(c.ctx, tool.Call{Name: c.tool})
-			if err == nil || !strings.Contains(err.Error(), "cannot answer") {
-				t.Errorf("%s of a caller that cannot answer: %v", c.tool, err)
-			}
+			assert.ErrorContainsf(t, err, "cannot answer", "%s of a caller that cannot answer", c.tool)
 			<-s.started
 		}
 
@@ -338,9 +321,7 @@ func TestQuestions(t *testing.T) {
 		<-s.started
 		res, err := l.Execute(withPeer(ctx, p), tool.Call{Name: "srv.ask", Arguments: json.RawMessage(`{"message":"who?"}`)})
 		close(bob.hold)
-		if got := await(t, first, w); !strings.Contains(got, `"a":"bob"`) {
-			t.Errorf("bob: %s", got)
-		}
+		assert.Containsf(t, await(t, first, w), `"a":"bob"`, "bob")
 		// On one stream an old question does not say whose it is.
 		if unknown := way == "stdio sessions" || way == "sse"; unknown != (err != nil) ||
 			unknown && !strings.Contains(err.Error(), "several callers") ||

@@ -19,6 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/internal/ident"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -58,9 +59,7 @@ func TestHostileFrames(t *testing.T) {
 			t.Errorf("%v", got)
 		}
 		for _, want := range []string{"Server running on stdio", "{ not: 'json' }", `{"level":30,"msg":"hi"}`, "[7]"} {
-			if !strings.Contains(w.all(), "INFO "+want) {
-				t.Errorf("%s is not in the log\n%s", want, w.all())
-			}
+			assert.Containsf(t, w.all(), "INFO "+want, "%s is not in the log", want)
 		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -149,9 +148,7 @@ func TestHostileFrames(t *testing.T) {
 				s.result(id, `{"content":[{"type":"text","text":"right"},{"type":"hologram","x":1}]}`)
 			})
 		})
-		if got := execute(t, l, within(t), "srv.t", ``).Text(); got != "right\n"+`{"type":"hologram","x":1}` {
-			t.Error(got)
-		}
+		assert.Equal(t, execute(t, l, within(t), "srv.t", ``).Text(), "right\n"+`{"type":"hologram","x":1}`)
 	})
 	t.Run("nonsense", func(t *testing.T) {
 		t.Parallel()
@@ -185,9 +182,7 @@ func TestHostileFrames(t *testing.T) {
 		first, second := <-ids, <-ids
 		s.result(first, `{"content":[{"type":"text","text":"of the first"}]}`)
 		s.result(second, `{"content":[{"type":"text","text":"of the second"}]}`)
-		if got := <-done; got != "of the second" {
-			t.Error(got)
-		}
+		assert.Equal(t, <-done, "of the second")
 	})
 	late("deaf", func(t *testing.T, soon context.Context) {
 		stop := make(chan struct{})
@@ -287,9 +282,7 @@ func TestHostileLists(t *testing.T) {
 			if len(tools) != c.tools {
 				t.Errorf("%d tools, not %d", len(tools), c.tools)
 			}
-			if !strings.Contains(w.all(), c.fault) {
-				t.Errorf("%q is not in\n%.2000s", c.fault, w.all())
-			}
+			assert.Containsf(t, w.all(), c.fault, "%q is not in", c.fault)
 			for _, d := range tools {
 				if d.Description == "" || len(d.Name) > ident.MaxTool || d.Safety.Effective() != tool.Dangerous {
 					t.Errorf("%.300v", d)
@@ -440,9 +433,7 @@ func TestPatterns(t *testing.T) {
 		"repo_read": true, "repo/read": true, "repo/a/b": true, "a/b": true, "repo/delete/all": false, "repo/secrets": false,
 		"read": false, "a/b/c": false,
 	} {
-		if got := u.chosen(name); got != want {
-			t.Errorf("%s: %v", name, got)
-		}
+		assert.Equalf(t, u.chosen(name), want, "%s", name)
 	}
 }
 
@@ -470,7 +461,5 @@ func TestChoice(t *testing.T) {
 		` describe it.","input_schema":{"type":"object"},"safety":"safe","idempotent":true,` +
 		`"meta":{"toolhost/annotations":{"idempotentHint":false,"readOnlyHint":true,"title":"Reads"}}},` +
 		`{"name":"srv.read_b","title":"B","description":"one\ntwo","meta":{"toolhost/annotations":{"idempotentHint":false,"readOnlyHint":true}}}]`
-	if string(got) != want {
-		t.Errorf("%s", got)
-	}
+	assert.Equalf(t, string(got), want, "%s", got)
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/internal/mcpwire"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -228,12 +229,8 @@ func TestVerbatim(t *testing.T) {
 	}
 	const arguments = `{"z":9007199254740993,"a":1.50}`
 	res := execute(t, l, within(t), "srv.t", arguments)
-	if string(got) != arguments {
-		t.Errorf("the server got %s", got)
-	}
-	if string(res.Structured) != structured {
-		t.Errorf("structured %s", res.Structured)
-	}
+	assert.Equalf(t, string(got), arguments, "the server got %s", got)
+	assert.Equalf(t, string(res.Structured), structured, "structured %s", res.Structured)
 	want := []tool.Content{
 		tool.TextContent{Text: "t"}, tool.ImageContent{Data: []byte{0, 1, 2}, MIMEType: "image/png"},
 		tool.AudioContent{Data: []byte{3, 4}, MIMEType: "audio/wav"},
@@ -288,9 +285,7 @@ func TestPassThrough(t *testing.T) {
 			if l.stateless() != (version == "") {
 				t.Errorf("revision %s", l.session.InitializeResult().ProtocolVersion)
 			}
-			if version := l.Description().Version; version != "7" {
-				t.Error(version)
-			}
+			assert.Equal(t, l.Description().Version, "7")
 			own := func(of mcpwire.Own, arguments string) (string, error) {
 				ctx := context.WithValue(ctx, mcpwire.SubscriberKey{}, true)
 				got, err := l.Execute(ctx, tool.Call{Name: of.Of("srv"), Arguments: json.RawMessage(arguments)})
@@ -344,17 +339,11 @@ func TestPassThrough(t *testing.T) {
 			} else if err := server.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: "test://r"}); err != nil {
 				t.Fatal(err)
 			}
-			if got := await(t, updates, w); got != "test://r" {
-				t.Error(got)
-			}
+			assert.Equal(t, await(t, updates, w), "test://r")
 			for range 3 {
-				if err := from.Unsubscribe(ctx, "test://r"); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, from.Unsubscribe(ctx, "test://r"))
 			}
-			if len(u.followed) != 0 {
-				t.Errorf("%v is followed", u.followed)
-			}
+			assert.Equalf(t, len(u.followed), 0, "%v is followed", u.followed)
 		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/mcpserver"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -91,9 +92,7 @@ func TestServerThatNeedsASession(t *testing.T) {
 		first, starts := call(t, c, "s_ask", `{}`), 1
 		if first.IsError { // as it is unless the server was slow to start, was asked for a session too, and began one
 			starts++
-			if !strings.Contains(text(first), "call again") {
-				t.Errorf("the first: %s", text(first))
-			}
+			assert.Containsf(t, text(first), "call again", "the first")
 		}
 		answered(c)
 		if got := h.Plugins()[0]; first.IsError && !strings.HasPrefix(got.SDK, "mcp/2025-11-25") || got.Crashes != 0 || got.Starts != starts {
@@ -128,7 +127,5 @@ func TestEmptyFieldsStayEmpty(t *testing.T) {
 	c := require.Must(client.Connect(t.Context(), theirs, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"}))(t)
 	defer func() { _ = c.Close() }()
 	call(t, c, "s_ask", `{}`) // finds out that it needs a session
-	if got := text(call(t, c, "s_ask", `{}`)); got != "accept map[s:x]" {
-		t.Error(got)
-	}
+	assert.Equal(t, text(call(t, c, "s_ask", `{}`)), "accept map[s:x]")
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/internal/test/assert"
 )
 
 // What a client can do is decoded again only if it says something else.
@@ -18,9 +20,7 @@ func TestNamedCapabilities(t *testing.T) {
 	if first == nil || first.Elicitation == nil {
 		t.Fatalf("it asks for forms, and has %+v", first)
 	}
-	if can(forms()) != first {
-		t.Error("the same is decoded again")
-	}
+	assert.Equalf(t, can(forms()), first, "the same is decoded again")
 	if now := can(map[string]any{}); now == nil || now.Elicitation != nil {
 		t.Errorf("it can do nothing any more, and has %+v", now)
 	}

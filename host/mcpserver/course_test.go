@@ -3,7 +3,6 @@ package mcpserver_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/mcpserver"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -105,9 +105,7 @@ func TestCallsEndWithTheirClient(t *testing.T) {
 		}()
 		waited(t, h, "canceled", "began")
 		cancel()
-		if err := <-failed; !errors.Is(err, context.Canceled) {
-			t.Errorf("the client: %v", err)
-		}
+		assert.ErrorIsf(t, <-failed, context.Canceled, "the client")
 		waited(t, h, "canceled", "ended")
 
 		// The client is gone without a word.
@@ -184,9 +182,7 @@ func TestClose(t *testing.T) {
 			_, _ = c.CallTool(context.Background(), &mcp.CallToolParams{Name: "test_wait", Arguments: map[string]any{"key": "k"}})
 		}()
 		waited(t, h, "k", "began")
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, s.Close())
 		waited(t, h, "k", "ended")
 		for range given.Changes() { // closed with the session
 			t.Error("the session is open")
@@ -236,9 +232,7 @@ func TestListChanged(t *testing.T) {
 			t.Error("the second client was told of what it does not see")
 		}
 		got := slices.DeleteFunc(names(t, clients[1]), func(n string) bool { return strings.HasPrefix(n, "first") })
-		if !slices.Equal(got, []string{"open_b"}) {
-			t.Errorf("the second client sees %v", got)
-		}
+		assert.EqualSlicesf(t, got, []string{"open_b"}, "the second client sees")
 	})
 }
 

@@ -2,7 +2,6 @@ package mcpserver_test
 
 import (
 	"context"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/mcpserver"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -33,9 +33,7 @@ func TestCurrent(t *testing.T) {
 		}})
 		told := make(chan struct{}, 10)
 		c := w.connect(t, s, &mcp.ClientOptions{ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { told <- struct{}{} }})
-		if got := names(t, c); !slices.Equal(got, []string{"a_open"}) {
-			t.Errorf("before, the client sees %q", got)
-		}
+		assert.EqualSlicesf(t, names(t, c), []string{"a_open"}, "before, the client sees")
 		granted.Store(true)
 		s.Refresh()
 		if w.version < "2026" { // since then, clients have to ask for it, and keep the list for a while
@@ -44,9 +42,7 @@ func TestCurrent(t *testing.T) {
 			case <-time.After(ceiling):
 				t.Error("the client was not told")
 			}
-			if got := names(t, c); !slices.Equal(got, []string{"a_guarded", "a_open"}) {
-				t.Errorf("after, the client sees %q", got)
-			}
+			assert.EqualSlicesf(t, names(t, c), []string{"a_guarded", "a_open"}, "after, the client sees")
 		}
 		if r := call(t, c, "a_guarded", `{"text":"x"}`); r.IsError {
 			t.Errorf("the call is refused: %s", text(r))

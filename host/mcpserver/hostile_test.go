@@ -18,6 +18,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/mcpserver"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -81,9 +82,7 @@ func TestFramesThatAreNone(t *testing.T) {
 			t.Fatalf("%s: the connection is open", name)
 		}
 	}
-	if got := text(call(t, other, "test_echo", `{"a":1}`)); got != `{"a":1}` {
-		t.Errorf("the other client: %q", got)
-	}
+	assert.Equalf(t, text(call(t, other, "test_echo", `{"a":1}`)), `{"a":1}`, "the other client")
 }
 
 // nonsense is what is not a message, with the code that it is answered with.
@@ -110,12 +109,8 @@ func TestMalformedLines(t *testing.T) {
 	}
 	say(strings.TrimSpace(hello))
 	for line, code := range nonsense {
-		if got := say(line); !strings.Contains(got, `"id":null,"error":{"code":`+code) {
-			t.Errorf("%.50q: %s", line, got)
-		}
-		if got := say(`{"jsonrpc":"2.0","id":2,"method":"ping"}`); !strings.Contains(got, `"id":2,"result"`) {
-			t.Errorf("after %.50q: %s", line, got)
-		}
+		assert.Containsf(t, say(line), `"id":null,"error":{"code":`+code, "%.50q", line)
+		assert.Containsf(t, say(`{"jsonrpc":"2.0","id":2,"method":"ping"}`), `"id":2,"result"`, "after %.50q", line)
 	}
 }
 
@@ -182,9 +177,7 @@ func TestOpenRequestsAreBounded(t *testing.T) {
 			t.Fatalf("unexpected: %s", from.Bytes())
 		}
 	}
-	if refused != all-limit {
-		t.Errorf("%d of %d were refused", refused, all)
-	}
+	assert.Equalf(t, refused, all-limit, "%d of %d were refused", refused, all)
 	_ = to.Close()
 	if err := <-ended; err != nil {
 		t.Errorf("Run: %v", err)
@@ -219,9 +212,7 @@ func TestSessionsAreBounded(t *testing.T) {
 	if refused != 90 {
 		t.Errorf("%d of 100 sessions of one caller were refused", refused)
 	}
-	if got := begin(bounded, "ben"); !strings.Contains(got, `"result"`) {
-		t.Errorf("another caller: %s", got)
-	}
+	assert.Containsf(t, begin(bounded, "ben"), `"result"`, "another caller")
 }
 
 // When all sessions are taken, the one that was idle for longest of the caller with most of them makes room,
@@ -304,9 +295,7 @@ func TestLargeRequests(t *testing.T) {
 	front := httptest.NewServer(serve(t, h, mcpserver.Options{MaxRequestBytes: 1000}).Handler())
 	t.Cleanup(front.Close)
 	code, body := raw(t, front.URL, "tools/list", "", `,"x":"`+strings.Repeat("x", 2000)+`"`, nil)
-	if code != http.StatusRequestEntityTooLarge {
-		t.Errorf("%d %s", code, body)
-	}
+	assert.Equalf(t, code, http.StatusRequestEntityTooLarge, "%d %s", code, body)
 }
 
 // answered is the answer to a request.

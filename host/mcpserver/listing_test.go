@@ -14,6 +14,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/mcpserver"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -162,9 +163,7 @@ func TestListsAreEachOnesOwn(t *testing.T) {
 			case <-stop:
 				return
 			default:
-				if err := h.Replace(said(i%most, fmt.Sprint("the next ", i))); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, h.Replace(said(i%most, fmt.Sprint("the next ", i))))
 			}
 		}
 	})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/mcpserver"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/mcptest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -65,9 +66,7 @@ func TestClientsThatSayMuch(t *testing.T) {
 		defer func() { _ = res.Body.Close() }()
 		return readAll(t, res.Body)
 	}
-	if got := begin(`"raw"`, `"`+strings.Repeat("n", 10_000)+`"`); !strings.Contains(got, `"result"`) {
-		t.Errorf("a long name: %s", got)
-	}
+	assert.Containsf(t, begin(`"raw"`, `"`+strings.Repeat("n", 10_000)+`"`), `"result"`, "a long name")
 	if len(clients) != 1 || len(clients[0].Name) > 300 || !strings.HasPrefix(clients[0].Name, "nnn") {
 		t.Errorf("the clients are %.500v", clients)
 	}
@@ -75,9 +74,7 @@ func TestClientsThatSayMuch(t *testing.T) {
 		"name":         {`"raw"`, `"` + strings.Repeat("n", 100_000) + `"`},
 		"capabilities": {`"capabilities":{}`, `"capabilities":{"experimental":{"x":{"y":"` + strings.Repeat("n", 100_000) + `"}}}`},
 	} {
-		if got := begin(with[0], with[1]); !strings.Contains(got, "more of itself than 65536 bytes") {
-			t.Errorf("%s: %s", what, got)
-		}
+		assert.Containsf(t, begin(with[0], with[1]), "more of itself than 65536 bytes", "%s", what)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/mcpserver"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/mcptest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -99,9 +100,7 @@ func TestWhatACallerMayNotReach(t *testing.T) {
 					t.Errorf("%s is not refused", name)
 				}
 				want := []string{"end everything." + name + "  not_found"}
-				if got := lines.take(); !slices.Equal(got, want) {
-					t.Errorf("%s: on record is %q", name, got)
-				}
+				assert.EqualSlicesf(t, lines.take(), want, "%s: on record", name)
 			}
 		}
 	})
@@ -156,9 +155,7 @@ func TestReadsAreJudged(t *testing.T) {
 			if _, err := c.ReadResource(ctx, &mcp.ReadResourceParams{URI: "test://named"}); err == nil {
 				t.Error("the server has what it has not")
 			}
-			if got := strings.Join(lines.take(), "|"); got != want {
-				t.Errorf("on record %s, want %s", got, want)
-			}
+			assert.Equalf(t, strings.Join(lines.take(), "|"), want, "on record")
 			require.Must(c.GetPrompt(ctx, &mcp.GetPromptParams{
 				Name: "test_prompt_with_embedded_resource", Arguments: map[string]string{"resourceUri": "test://named"},
 			}))(t)

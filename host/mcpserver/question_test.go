@@ -20,6 +20,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/mcpserver"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -86,9 +87,7 @@ func TestClientApproves(t *testing.T) {
 			}
 			asked := (<-seen).Message
 			for _, want := range []string{"Allow t.rm to run?", `"f": "x"`, "-old\n+new\\x1b[2J"} {
-				if !strings.Contains(asked, want) {
-					t.Errorf("the question has no %q: %q", want, asked)
-				}
+				assert.Containsf(t, asked, want, "the question has no %q", want)
 			}
 			if got := record.last(); got.Approver != "client tester" {
 				t.Errorf("the record says that %q decided", got.Approver)
@@ -157,9 +156,7 @@ func TestToolAsks(t *testing.T) {
 				return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"n": n}}, nil
 			},
 		})
-		if got := text(call(t, c, "t_ask", `{}`)); got != `accept{"n":1} decline accept{"n":3}` {
-			t.Errorf("the tool was answered %q", got)
-		}
+		assert.Equalf(t, text(call(t, c, "t_ask", `{}`)), `accept{"n":1} decline accept{"n":3}`, "the tool was answered")
 		deaf := w.connect(t, serve(t, h, mcpserver.Options{}), nil)
 		if got := text(call(t, deaf, "t_ask", `{}`)); !strings.HasSuffix(got, "[unsupported]") {
 			t.Errorf("a client that shows no questions: %q", got)
@@ -340,9 +337,7 @@ func TestCallsThatWaitAreBounded(t *testing.T) {
 			t.Fatalf("not a question: %+v", res)
 		}
 	}
-	if got := text(call(t, c, "t_rm", `{}`)); !strings.Contains(got, "2 calls wait for an answer of the client") {
-		t.Errorf("the third call: %q", got)
-	}
+	assert.Containsf(t, text(call(t, c, "t_rm", `{}`)), "2 calls wait for an answer of the client", "the third call")
 }
 
 // A call that ends while it is parked, without its answer, keeps its result for the client: once.

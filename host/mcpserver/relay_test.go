@@ -16,6 +16,7 @@ import (
 	"github.com/toolhost/toolhost/host/mcpclient"
 	"github.com/toolhost/toolhost/host/mcpserver"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/mcptest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -69,21 +70,15 @@ func TestPassThrough(t *testing.T) {
 		}
 		var prompts, resources, templates []string
 		for p, err := range c.Prompts(ctx, nil) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			prompts = append(prompts, p.Name)
 		}
 		for r, err := range c.Resources(ctx, nil) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			resources = append(resources, r.URI)
 		}
 		for r, err := range c.ResourceTemplates(ctx, nil) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			templates = append(templates, r.URITemplate)
 		}
 		if len(prompts) < 5 || !slices.Contains(prompts, "test_simple_prompt") || len(resources) < 3 || len(templates) != 1 {
@@ -115,9 +110,7 @@ func TestPassThrough(t *testing.T) {
 		if err != nil || done == nil {
 			t.Errorf("completion: %+v %v", done, err)
 		}
-		if got := text(call(t, c, "everything_test_sampling", `{"prompt":"x"}`)); !strings.Contains(got, "sampled") {
-			t.Errorf("sampling: %q", got)
-		}
+		assert.Containsf(t, text(call(t, c, "everything_test_sampling", `{"prompt":"x"}`)), "sampled", "sampling")
 		require.NoError(t, c.Subscribe(ctx, &mcp.SubscribeParams{URI: "test://watched-resource"}))
 		// Clients of the stateless revision subscribe a moment later.
 		for i := 0; len(updated) == 0; i++ {

@@ -64,9 +64,7 @@ func TestRootsOutsideOfCalls(t *testing.T) {
 		require.Eventually(t, "the server is told "+want, func() bool {
 			res, err := h.Session(host.WithApprover(allowed)).Execute(t.Context(), tool.Call{Name: "s.told"})
 			got = res.Text()
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			return got == want
 		})
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/toolhost/toolhost/host/mcpserver"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/fixture"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/mcptest"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
@@ -217,9 +218,7 @@ func text(r *mcp.CallToolResult) string {
 func names(t testing.TB, c *mcp.ClientSession) (out []string) {
 	t.Helper()
 	for tl, err := range c.Tools(context.Background(), nil) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		out = append(out, tl.Name)
 	}
 	return out
@@ -262,9 +261,7 @@ func TestCallsOfAPlugin(t *testing.T) {
 		if got := text(res); got != `{"n":9007199254740993}` || res.IsError {
 			t.Errorf("echo: %q", got)
 		}
-		if got := text(call(t, c, fixture.EchoTool, `{}`)); got != `{}` {
-			t.Errorf("echo by its name: %q", got)
-		}
+		assert.Equalf(t, text(call(t, c, fixture.EchoTool, `{}`)), `{}`, "echo by its name")
 		res = call(t, c, "test_coded", `{"code":"rate_limited"}`)
 		if got := text(res); !res.IsError || !strings.Contains(got, "ask for something else") || !strings.HasSuffix(got, "[rate_limited]") {
 			t.Errorf("an error of the host: %q", got)
@@ -303,9 +300,7 @@ func TestPages(t *testing.T) {
 		}
 		s := serve(t, h, mcpserver.Options{PageSize: 3, CanonicalNames: func(*host.Session) bool { return true }})
 		c := w.connect(t, s, nil)
-		if got := fmt.Sprint(names(t, c)); got != "[t.0 t.1 t.2 t.3 t.4 t.5 t.6]" {
-			t.Errorf("names: %v", got)
-		}
+		assert.Equalf(t, fmt.Sprint(names(t, c)), "[t.0 t.1 t.2 t.3 t.4 t.5 t.6]", "names")
 		page, err := c.ListTools(context.Background(), nil)
 		if err != nil || len(page.Tools) != 3 || page.NextCursor == "" {
 			t.Fatalf("page: %+v, %v", page, err)
@@ -374,9 +369,7 @@ func TestSchemasAreVerbatim(t *testing.T) {
 		`"outputSchema":{"type":"array","x-more":{"b":1,"a":2}}`,
 		`"readOnlyHint":true`, `"resultType":"complete"`, `"ttlMs":1000,"cacheScope":"private"`,
 	} {
-		if !strings.Contains(body, want) {
-			t.Errorf("the list has no %s:\n%s", want, body)
-		}
+		assert.Containsf(t, body, want, "the list has no %s", want)
 	}
 }
 
@@ -432,9 +425,7 @@ func TestOnlyWhatACallerMayCall(t *testing.T) {
 		s := serve(t, h, mcpserver.Options{}, host.WithGrants("fs:read"),
 			host.WithVisible(func(d tool.Definition) bool { return d.Name != "t.hidden" }))
 		c := w.connect(t, s, nil)
-		if got := fmt.Sprint(names(t, c)); got != "[t_held t_open]" {
-			t.Errorf("the client sees %v", got)
-		}
+		assert.Equalf(t, fmt.Sprint(names(t, c)), "[t_held t_open]", "the client sees")
 		_, err := c.CallTool(context.Background(), &mcp.CallToolParams{Name: "t.hidden"})
 		wantCode(t, err, jsonrpc.CodeInvalidParams)
 		if res := call(t, c, "t.kept", `{}`); !strings.HasPrefix(text(res), "Permission denied for tool: t.kept") {

@@ -14,6 +14,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/mcpserver"
 	"github.com/toolhost/toolhost/host/task"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -107,9 +108,7 @@ func tasks(t *testing.T, h *host.Host, m task.MemoryOptions, rule mcpserver.Task
 	t.Helper()
 	store := task.NewMemory(m)
 	t.Cleanup(func() {
-		if err := store.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, store.Close(context.Background()))
 	})
 	s := serve(t, h, mcpserver.Options{
 		MaxRate: 1_000_000, Tasks: store, TaskRule: func(string) mcpserver.TaskRule { return rule },
@@ -246,9 +245,7 @@ func TestTasksOfOtherClients(t *testing.T) {
 			t.Cleanup(func() { _ = store.Close(context.Background()) })
 			s := serve(t, h, mcpserver.Options{Tasks: store, TaskRule: func(string) mcpserver.TaskRule { return mcpserver.TaskRule{} }})
 			client := w.connect(t, s, nil)
-			if got := text(call(t, client, "t_echo", `{}`)); got != `t.echo:{}` {
-				t.Errorf("a call: %q", got)
-			}
+			assert.Equalf(t, text(call(t, client, "t_echo", `{}`)), `t.echo:{}`, "a call")
 			has := client.InitializeResult().Capabilities.Extensions["io.modelcontextprotocol/tasks"] != nil
 			if has != (w.version == "2026-07-28") {
 				t.Errorf("the server has tasks: %v", has)

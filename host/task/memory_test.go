@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/task"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -45,9 +46,7 @@ func get(t *testing.T, m task.Store, s *host.Session, id string) task.Task {
 
 func wantCode(t *testing.T, err error, code tool.Code) {
 	t.Helper()
-	if tool.CodeOf(err) != code {
-		t.Errorf("got %v, want the code %s", err, code)
-	}
+	assert.Equalf(t, tool.CodeOf(err), code, "got %v, want the code %s", err, code)
 }
 
 // until is the run of a call that ends when its context does.
@@ -92,9 +91,7 @@ func TestStartRunsTheCall(t *testing.T) {
 	if got = ended("t.none"); got.End.Outcome.Error == nil || got.End.Outcome.Error.Code != tool.CodeNotFound {
 		t.Errorf("it ended as %+v", got.End)
 	}
-	if err := m.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, m.Close(t.Context()))
 	_, err := m.Start(t.Context(), task.Call{Session: s, Tool: "t.echo"})
 	wantCode(t, err, tool.CodeUnavailable)
 	_, err = m.Get(t.Context(), s, got.ID)
@@ -117,9 +114,7 @@ func TestOwners(t *testing.T) {
 		wantCode(t, m.Answer(t.Context(), c.s, c.id, nil), tool.CodeNotFound)
 		wantCode(t, m.Cancel(t.Context(), c.s, c.id), tool.CodeNotFound)
 	}
-	if err := m.Cancel(t.Context(), ann, theirs.ID); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, m.Cancel(t.Context(), ann, theirs.ID))
 	if err := <-causes; err == nil {
 		t.Error("the call ended by itself")
 	}
@@ -170,39 +165,25 @@ func TestQuestions(t *testing.T) {
 		}
 		delete(got.Questions, "q1") // a copy
 		for range 2 {               // the second time the question is not put
-			if err := m.Answer(t.Context(), s, made.ID, map[string]json.RawMessage{"q1": json.RawMessage("1"), "q0": nil}); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, m.Answer(t.Context(), s, made.ID, map[string]json.RawMessage{"q1": json.RawMessage("1"), "q0": nil}))
 		}
-		if a := <-said; a != "1" {
-			t.Errorf("answered %q", a)
-		}
+		assert.Equalf(t, <-said, "1", "answered")
 		synctest.Wait()
 		if got = get(t, m, s, made.ID); got.State != task.Asking || got.Questions["q2"] == nil || len(got.Questions) != 1 {
 			t.Errorf("asking again: %+v", got)
 		}
-		if a := <-said; a != "too late" {
-			t.Errorf("answered %q", a)
-		}
-		if a := <-said; !strings.Contains(a, "16 questions") {
-			t.Errorf("the 17th: %q", a)
-		}
+		assert.Equalf(t, <-said, "too late", "answered")
+		assert.Containsf(t, <-said, "16 questions", "the 17th")
 		synctest.Wait()
-		if err := m.Cancel(t.Context(), s, made.ID); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, m.Cancel(t.Context(), s, made.ID))
 		for range 16 {
-			if a := <-said; a != "the task was cancelled" {
-				t.Errorf("answered %q", a)
-			}
+			assert.Equalf(t, <-said, "the task was cancelled", "answered")
 		}
 		synctest.Wait()
 		if got = get(t, m, s, made.ID); got.State != task.Cancelled || len(got.Questions) > 0 {
 			t.Errorf("cancelled: %+v", got)
 		}
-		if err := m.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, m.Close(t.Context()))
 	})
 }
 
@@ -216,9 +197,7 @@ func TestTimeOfTasks(t *testing.T) {
 			h := newHost(t)
 			m, s, causes := task.NewMemory(task.MemoryOptions{TTL: c.ttl}), named(h, "ann"), make(chan error, 1)
 			running := start(t, m, s, until(causes))
-			if running.TTL != c.kept {
-				t.Errorf("kept for %v, want %v", running.TTL, c.kept)
-			}
+			assert.Equalf(t, running.TTL, c.kept, "kept for")
 			if c.kept < math.MaxInt64 {
 				time.Sleep(c.kept)
 				synctest.Wait()
@@ -248,9 +227,7 @@ func TestTimeOfTasks(t *testing.T) {
 				synctest.Wait()
 				wantCode(t, lookup(m, s, late.ID), tool.CodeNotFound)
 			}
-			if err := m.Close(t.Context()); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, m.Close(t.Context()))
 		})
 	}
 }
@@ -316,7 +293,5 @@ func TestTasksTogether(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if err := m.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, m.Close(t.Context()))
 }

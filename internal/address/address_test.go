@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/address"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -23,9 +24,7 @@ func TestSpecialAddresses(t *testing.T) {
 	}
 	for _, a := range []string{"1.1.1.1", "8.8.8.8", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0", "172.15.0.1", "172.32.0.1", "192.0.1.1", "223.255.255.255",
 		"2606:4700::1111", "2a00::1", "::ffff:8.8.8.8", "64:ff9b::8.8.8.8"} {
-		if kind := address.Kind(netip.MustParseAddr(a)); kind != "" {
-			t.Errorf("%s counts as %s", a, kind)
-		}
+		assert.Equalf(t, address.Kind(netip.MustParseAddr(a)), "", "%s counts as", a)
 	}
 	if address.Kind(netip.Addr{}) == "" {
 		t.Error("no address counts as one on the public Internet")
@@ -41,9 +40,7 @@ func TestReachOf(t *testing.T) {
 		"64:ff9b::169.254.169.254": address.Special, "127.0.0.1": address.Here, "::1": address.Here, "::": address.Here, "0.0.0.0": address.Here,
 		"64:ff9b::127.0.0.1": address.Here, "::ffff:127.0.0.1": address.Here,
 	} {
-		if got := address.ReachOf(netip.MustParseAddr(a)); got != want {
-			t.Errorf("%s: %d, want %d", a, got, want)
-		}
+		assert.Equalf(t, address.ReachOf(netip.MustParseAddr(a)), want, "%s", a)
 	}
 	for _, one := range require.Must(net.InterfaceAddrs())(t) {
 		a := require.Must(netip.ParsePrefix(one.String()))(t).Addr()
@@ -55,8 +52,6 @@ func TestReachOf(t *testing.T) {
 		"LOCALHOST": address.Here, "a.localhost": address.Here, "localhost.": address.Here, "127.1": address.Here, "2130706433": address.Here,
 		"0x7f.1": address.Here, "[::1]": address.Unknown, "::1": address.Here, "example.com": address.Unknown, "10.0.0.1": address.Private,
 	} {
-		if got := address.ReachOfHost(host); got != want {
-			t.Errorf("%s: %d, want %d", host, got, want)
-		}
+		assert.Equalf(t, address.ReachOfHost(host), want, "%s", host)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -126,8 +127,6 @@ func fakeTree(t *testing.T, files map[string]string) string {
 func content(t *testing.T, path ...string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(path...))
-	if err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, err)
 	return strings.TrimSpace(string(text))
 }

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -48,9 +49,7 @@ func TestPIDs(t *testing.T) {
 	if err != nil || len(all) < 10 || len(all) > 40 {
 		t.Errorf("%d processes are left: %v", len(all), err)
 	}
-	if err := g.Kill(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, g.Kill())
 	for _, pid := range all {
 		if err := unix.Kill(pid, 0); err == nil && !zombie(pid) {
 			t.Errorf("process %d lives", pid)
@@ -153,9 +152,7 @@ func TestSweep(t *testing.T) {
 	other := filepath.Join(filepath.Dir(ours.parts[0].dir), "toolhost-test-of-another")
 	require.NoError(t, os.Mkdir(other, 0o700))
 	t.Cleanup(func() {
-		if err := os.Remove(other); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, os.Remove(other))
 	})
 	t.Cleanup(sweep)
 	host := start(t, command("hosts"))

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -206,9 +207,7 @@ func TestUnifiedGroup(t *testing.T) {
 	for file, want := range map[string]string{
 		"cgroup.procs": "", "cgroup.subtree_control": "cpu memory pids",
 	} {
-		if got := content(t, dir, file); got != want {
-			t.Errorf("%s: %q, want %q", file, got, want)
-		}
+		assert.Equalf(t, content(t, dir, file), want, "%s", file)
 	}
 	if pids, err := numbers(filepath.Join(dir, leaf)); err != nil || !slices.Equal(pids, []int{os.Getpid()}) {
 		t.Error("in the leaf are", pids, err)
@@ -216,9 +215,7 @@ func TestUnifiedGroup(t *testing.T) {
 	for file, want := range map[string]string{
 		"memory.max": "536870912", "memory.swap.max": "0", "cpu.max": "50000 100000", "pids.max": "100",
 	} {
-		if got := content(t, own, file); got != want {
-			t.Errorf("%s: %q, want %q", file, got, want)
-		}
+		assert.Equalf(t, content(t, own, file), want, "%s", file)
 	}
 	if e := g.Exceeded(); e != (Exceeded{}) || g.Usage() != (Usage{}) {
 		t.Errorf("exceeded: %+v", e)
@@ -308,9 +305,7 @@ func TestSharedHierarchy(t *testing.T) {
 		"mkdir", "memory.limit_in_bytes 1048576", "memory.memsw.limit_in_bytes 1048576", "memory.swappiness 0",
 		"memory.oom_control 0", "cpu.cfs_period_us 100000", "cpu.cfs_quota_us 200000",
 	}
-	if !slices.Equal(k.done, want) {
-		t.Errorf("done: %q", k.done)
-	}
+	assert.EqualSlicesf(t, k.done, want, "done")
 }
 
 // recorder is a kernel that does nothing and has no swap to count.
@@ -339,9 +334,7 @@ func TestHandedTo(t *testing.T) {
 		{0, 0, 0, false},
 		{0, 0, 1000, false},
 	} {
-		if got := handedTo(test.user, test.own, test.above); got != test.want {
-			t.Errorf("%+v: %v", test, got)
-		}
+		assert.Equalf(t, handedTo(test.user, test.own, test.above), test.want, "%+v", test)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -40,9 +41,7 @@ func TestOrphaned(t *testing.T) {
 		DirPrefix + owner{me.pid, before.start, "1", me.boot}.String() + "-1-fs":  false,
 		DirPrefix + owner{me.pid, before.start, me.space, "0"}.String() + "-1-fs": false,
 	} {
-		if got := Orphaned(name); got != want {
-			t.Errorf("%s: %v", name, got)
-		}
+		assert.Equalf(t, Orphaned(name), want, "%s", name)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/internal/deadline"
+	"github.com/toolhost/toolhost/internal/test/assert"
 )
 
 var errLimit, errGone = errors.New("the limit"), errors.New("the caller is gone")
@@ -203,9 +204,7 @@ func TestStays(t *testing.T) {
 		gone(errGone)
 		c.Cancel(errors.New("something else"))
 		c.Cancel(nil)
-		if after := state(c, false); after != before {
-			t.Errorf("first %s, then %s", before, after)
-		}
+		assert.Equalf(t, state(c, false), before, "first %s, then", before)
 		<-c.Done()
 		if after := state(c, false); after != before || !errors.Is(context.Cause(c), errLimit) {
 			t.Errorf("first %s, and when waited for %s", before, after)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/internal/deadline"
+	"github.com/toolhost/toolhost/internal/test/assert"
 )
 
 var (
@@ -23,9 +24,7 @@ func endsWith(t *testing.T, start time.Time, ctx context.Context, at time.Durati
 	defer cancel()
 	<-ctx.Done()
 	<-derived.Done()
-	if took := time.Since(start); took != at {
-		t.Errorf("it ended after %v, want %v", took, at)
-	}
+	assert.Equalf(t, time.Since(start), at, "it ended after")
 	for what, c := range map[string]context.Context{"the context": ctx, "a derived one": derived} {
 		if c.Err() != err || !errors.Is(deadline.Cause(c), cause) { //nolint:errorlint // contexts return them as they are
 			t.Errorf("%s ended with %v because of %v, want %v because of %v", what, c.Err(), deadline.Cause(c), err, cause)

@@ -15,6 +15,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/internal/durable"
 	"github.com/toolhost/toolhost/internal/embedded"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -106,13 +107,9 @@ func TestIdempotencyKey(t *testing.T) {
 	caller := s.join(0, nil, remote(add), trusting(s.peers(1)))
 	r := durable.Request{Tool: "add", Arguments: args("a"), IdempotencyKey: "k", Caller: "alice"}
 	first := caller.submit(t, r)
-	if again := caller.submit(t, r); again != first {
-		t.Errorf("again: %s, not %s", again, first)
-	}
+	assert.Equalf(t, caller.submit(t, r), first, "again")
 	caller.wait(t, first)
-	if again := caller.submit(t, r); again != first {
-		t.Errorf("after its end: %s, not %s", again, first)
-	}
+	assert.Equalf(t, caller.submit(t, r), first, "after its end")
 	r.Caller = "bob"
 	if other := caller.submit(t, r); other == first {
 		t.Error("another caller has the same call")
@@ -152,9 +149,7 @@ func TestCancel(t *testing.T) {
 		require.NoError(t, caller.Cancel(t.Context(), running))
 		select {
 		case err := <-ended:
-			if !errors.Is(err, context.Canceled) {
-				t.Errorf("its context ended as %v", err)
-			}
+			assert.ErrorIsf(t, err, context.Canceled, "its context ended as")
 		case <-time.After(ceiling):
 			t.Fatal("the tool goes on")
 		}
@@ -166,9 +161,7 @@ func TestCancel(t *testing.T) {
 		}
 	}
 	require.Eventually(t, "the slots are free", func() bool { return worker.Stats().Running == 0 })
-	if l.count("queued") != 0 {
-		t.Error("a canceled call ran")
-	}
+	assert.Equalf(t, l.count("queued"), 0, "a canceled call ran")
 	if err := caller.Cancel(t.Context(), "AAAAAAAAAAAAAAAAAAAAAAAAAA"); tool.CodeOf(err) != tool.CodeNotFound {
 		t.Errorf("an unknown one: %v", err)
 	}
@@ -304,9 +297,7 @@ func TestWaitWithoutNews(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if err := caller.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, caller.Close(t.Context()))
 	if took := time.Since(begin); took > most {
 		t.Errorf("giving up and ending took %v", took)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/durable"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/natstest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -58,9 +59,7 @@ func TestClusterLosesLeaders(t *testing.T) {
 			})
 			if err != nil {
 				refused++
-				if tool.CodeOf(err) != tool.CodeUnavailable {
-					t.Errorf("%d: %v", i, err)
-				}
+				assert.Equalf(t, tool.CodeOf(err), tool.CodeUnavailable, "%d: %v", i, err)
 			}
 			return err == nil
 		})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/internal/durable"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -20,13 +21,9 @@ func TestLeaksNothing(t *testing.T) { //nolint:paralleltest // it counts gorouti
 		caller := s.join(0, nil, remote(add), trusting(s.peers(1)))
 		caller.wait(t, caller.submit(t, durable.Request{Tool: "add", Arguments: args("a")}))
 		for _, p := range []*party{caller, worker} {
-			if err := p.Close(t.Context()); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, p.Close(t.Context()))
 			p.nc.Close()
-			if err := p.host.Close(context.Background()); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, p.host.Close(context.Background()))
 		}
 	}
 	round()

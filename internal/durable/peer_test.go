@@ -3,7 +3,6 @@ package durable_test
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/toolhost/toolhost/internal/durable"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -65,18 +65,14 @@ func TestPeerCannotDeleteQueue(t *testing.T) {
 		go func() { ended <- try(ctx) }()
 		select {
 		case got := <-refused:
-			if !strings.Contains(got, `"`+what+`"`) {
-				t.Errorf("%s: %s", what, got)
-			}
+			assert.Containsf(t, got, `"`+what+`"`, "%s", what)
 		case err := <-ended:
 			t.Errorf("%s was not refused: %v", what, err)
 		}
 		cancel()
 	}
 	_, err = js.CreateStream(t.Context(), jetstream.StreamConfig{Name: durable.QueueName, Subjects: []string{">"}, NoAck: true})
-	if !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-		t.Errorf("the queue of another: %v", err)
-	}
+	assert.ErrorIsf(t, err, jetstream.ErrStreamNameAlreadyInUse, "the queue of another")
 	kv := require.Must(js.KeyValue(t.Context(), durable.StateName))(t)
 	// What a consumer delivers goes to a subject of the peer's choice, in the server's name.
 	require.Must(kv.Put(t.Context(), "bait", nil))(t)

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/toolhost/toolhost/internal/durable"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -140,9 +141,7 @@ func TestStrangersMessages(t *testing.T) {
 	x.put(key, queued)
 	x.publish(m.Subject, m.Data)
 	require.Eventually(t, "that is refused too", func() bool { return worker.Stats().Refused == uint64(len(bad))+1 })
-	if l.all.Load() != 2 {
-		t.Errorf("they ran %v", l.runs)
-	}
+	assert.Equalf(t, l.all.Load(), 2, "they ran %v", l.runs)
 }
 
 // Calls of a host that is not known, or of a tool that is not shared with it, are refused.

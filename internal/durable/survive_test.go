@@ -18,6 +18,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/toolhost/toolhost/internal/durable"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -167,9 +168,7 @@ func TestRestarts(t *testing.T) {
 	waited := make(chan durable.Call, 1)
 	go func() {
 		c, err := caller.Wait(t.Context(), running)
-		if err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, err)
 		waited <- c
 	}()
 	require.NoError(t, s.server.Close(t.Context()))

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/assert"
 )
 
 // Millions of connections to as many hosts are a few reports and a few entries.
@@ -38,9 +40,7 @@ func TestLedgerIsBounded(t *testing.T) {
 			counts = append(counts, e.Count)
 		}
 	}
-	if !slices.Equal(counts, want) {
-		t.Errorf("reported at %v", counts)
-	}
+	assert.EqualSlicesf(t, counts, want, "reported at")
 	if len(reports) > targets+20 {
 		t.Errorf("%d reports", len(reports))
 	}
@@ -67,9 +67,7 @@ func TestReports(t *testing.T) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !slices.Equal(w.events, want) {
-		t.Errorf("reported: %+v", w.events)
-	}
+	assert.EqualSlicesf(t, w.events, want, "reported")
 	if s := w.proxy.Stats(); s.Count(Connected) != 2 || s.Count(Refused) != 6 || s.Count(Failed) != 2 {
 		t.Errorf("counted: %+v", s)
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -160,9 +161,7 @@ func TestPatternMatches(t *testing.T) {
 	} {
 		p := require.Must(ParsePattern(c.pattern))(t)
 		target := require.Must(parseTarget(c.target))(t)
-		if got := p.matches(target); got != c.want {
-			t.Errorf("%s matches %s: %v, not %v", p, target, got, c.want)
-		}
+		assert.Equalf(t, p.matches(target), c.want, "%s matches %s", p, target)
 	}
 }
 

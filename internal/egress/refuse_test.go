@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/assert"
 )
 
 // echo answers with what it was sent, once all of it has been.
@@ -242,9 +244,7 @@ func TestRefusalArrives(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	more := strings.Repeat("x", 32<<10)
-	if answer := w.raw("CONNECT api.example.com:443 HTTP/1.1\r\n\r\n" + more); !strings.Contains(answer, "the sandbox of plugin probe does not allow") {
-		t.Errorf("%q", answer)
-	}
+	assert.Contains(t, w.raw("CONNECT api.example.com:443 HTTP/1.1\r\n\r\n"+more), "the sandbox of plugin probe does not allow")
 	if answer := w.raw("\x05\x01\x00\x05\x01\x00\x01\x7f\x00\x00\x01\x00\x50" + more); !strings.HasPrefix(answer, "\x05\x00\x05\x02") {
 		t.Errorf("%q", answer)
 	}

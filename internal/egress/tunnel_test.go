@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -60,9 +61,7 @@ func TestHalfCloseByServer(t *testing.T) {
 	}
 	require.Must(io.WriteString(conn, "late"))(t)
 	_ = conn.CloseWrite()
-	if s := <-got; s != "late" {
-		t.Errorf("the server got %q", s)
-	}
+	assert.Equalf(t, <-got, "late", "the server got")
 }
 
 // What a client sends along with its request is the server's.

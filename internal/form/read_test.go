@@ -1,6 +1,10 @@
 package form
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/assert"
+)
 
 func TestRead(t *testing.T) {
 	t.Parallel()
@@ -27,8 +31,6 @@ func TestRead(t *testing.T) {
 		}
 	}
 	for in, want := range map[string]string{"": "", `"x"`: "x", `["a","b"]`: "a, b", "true": "yes", "false": "no", "1.5": "1.5"} {
-		if got := (Field{Default: []byte(in)}).DefaultText(); got != want {
-			t.Errorf("the default %s is %q", in, got)
-		}
+		assert.Equalf(t, (Field{Default: []byte(in)}).DefaultText(), want, "the default %s", in)
 	}
 }

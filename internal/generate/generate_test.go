@@ -121,9 +121,7 @@ func TestIncompatibleContractIsFound(t *testing.T) {
 					os.WriteFile(filepath.Join(dir, contract), []byte(changed), 0o600),
 					os.WriteFile(filepath.Join(dir, "buf.yaml"), settings, 0o600))
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			for _, against := range released(t) {
 				msg, err := buf(t, "breaking", dir, "--against", against).CombinedOutput()
 				if (err != nil) != (c.finds != "") || !strings.Contains(string(msg), c.finds) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/ident"
+	"github.com/toolhost/toolhost/internal/test/assert"
 )
 
 func TestValid(t *testing.T) {
@@ -16,8 +17,6 @@ func TestValid(t *testing.T) {
 		names = append(names, string([]byte{byte(c)}), "a"+string([]byte{byte(c)}))
 	}
 	for _, name := range names {
-		if ident.Valid(name) != rule.MatchString(name) {
-			t.Errorf("%q: %v", name, ident.Valid(name))
-		}
+		assert.Equalf(t, ident.Valid(name), rule.MatchString(name), "%q", name)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/fulldisk"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
@@ -26,15 +27,11 @@ func TestFullDisk(t *testing.T) {
 				err = p.Discard()
 			} else {
 				failed++
-				if !errors.Is(err, syscall.ENOSPC) {
-					t.Errorf("with %d pages: %v", left, err)
-				}
+				assert.ErrorIsf(t, err, syscall.ENOSPC, "with %d pages", left)
 			}
 			downloads, _ := d.Downloads()
 			_, _ = downloads.Remove("file"), downloads.Remove("full")
-			if now := tree(t, d); now != was {
-				t.Errorf("with %d pages left: %v\nbefore:\n%s\nafter:\n%s", left, err, was, now)
-			}
+			assert.Equalf(t, tree(t, d), was, "with %d pages left: %v\nbefore:\n%s\nafter", left, err, was)
 			serves(t, d, "one")
 		}
 		if failed < 3 {

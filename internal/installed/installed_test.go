@@ -19,6 +19,7 @@ import (
 	"github.com/toolhost/toolhost/internal/marked"
 	"github.com/toolhost/toolhost/internal/pluginpackage"
 	"github.com/toolhost/toolhost/internal/safefile"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -54,9 +55,7 @@ func put(t *testing.T, d *Dir, version, content string) {
 	if err == nil {
 		err = p.Put()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	serves(t, d, content)
 }
 
@@ -87,9 +86,7 @@ func tree(t *testing.T, d *Dir) string {
 		}
 		return err
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, err)
 	return strings.Join(out, "\n")
 }
 
@@ -122,9 +119,7 @@ func TestVersions(t *testing.T) {
 	if err == nil {
 		err = kept.Put()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	serves(t, d, "content of 1.1.0")
 	put(t, d, "1.4.0", "content of 1.4.0")
 	if all, _ := versions(t, d); !slices.Equal(all, []string{"1.1.0", "1.3.0", "1.4.0"}) {
@@ -160,9 +155,7 @@ func TestChangedFiles(t *testing.T) {
 	served := filepath.Join(d.PluginDir(), "sample")
 	require.NoError(t, os.Remove(served))
 	require.NoError(t, os.WriteFile(served, []byte("mine"), 0o600))
-	if err := d.Remove("sample"); err == nil || !strings.Contains(err.Error(), "was not put there") {
-		t.Errorf("got %v", err)
-	}
+	assert.ErrorContains(t, d.Remove("sample"), "was not put there")
 }
 
 // What is discarded leaves everything as it was.
@@ -200,12 +193,8 @@ func TestTwoAtOnce(t *testing.T) {
 	}
 	told, done := make(chan string, 1), make(chan error)
 	go func() { done <- second.Lock(t.Context(), "the second", func(holder string) { told <- holder }) }()
-	if holder := <-told; !strings.Contains(holder, fmt.Sprintf("process %d (a test)", os.Getpid())) {
-		t.Errorf("it waits for %s", holder)
-	}
-	if err := errors.Join(first.Close(), <-done, second.Close()); err != nil {
-		t.Error(err)
-	}
+	assert.Containsf(t, <-told, fmt.Sprintf("process %d (a test)", os.Getpid()), "it waits for")
+	assert.NoError(t, errors.Join(first.Close(), <-done, second.Close()))
 }
 
 // Whoever comes next removes what was not finished, and nothing else.

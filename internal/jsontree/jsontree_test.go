@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -68,9 +69,7 @@ func TestReferences(t *testing.T) {
 	if back, ok := Tokens(ref); ref != "#/a~1b/~0%20%25/1/" || !ok || !slices.Equal(back, names) || !Is(Follow(root, ref), "1") {
 		t.Errorf("%s, %q", ref, back)
 	}
-	if Follow(root, "#") != root {
-		t.Error("# is not the document")
-	}
+	assert.Equalf(t, Follow(root, "#"), root, "# is not the document")
 	for _, ref := range []string{"", "a", "/a~1b", "x#/a~1b", "#/%", "#/a~1b/~0 %25/2", "#/a~1b/x", "#/a~1b/~0 %25/-1", "#/a~1b/~0 %25/0/0"} {
 		if v := Follow(root, ref); v != nil {
 			t.Errorf("%q leads to %s", ref, Encode(v))
@@ -88,9 +87,7 @@ func TestWalk(t *testing.T) {
 	root := require.Must(Parse([]byte(text)))(t)
 	var titles []string
 	Walk(root, func(o *Object) { titles = append(titles, o.Text("title")) })
-	if got := strings.Join(titles, " "); got != "a b c e d f g root" {
-		t.Error(got)
-	}
+	assert.Equal(t, strings.Join(titles, " "), "a b c e d f g root")
 	if names := PropertyNames([]byte(text)); len(names) != 2 || !names["a"] || !names["properties"] {
 		t.Errorf("the properties are %v", names)
 	}

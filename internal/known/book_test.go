@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/internal/known"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -29,16 +30,12 @@ func open(t *testing.T, path string) *known.Book {
 
 func ran(t *testing.T, b *known.Book, p known.Plugin, n *tool.Needs) {
 	t.Helper()
-	if err := b.Note(func(all known.Records) { all.Ran(p, n) }); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, b.Note(func(all known.Records) { all.Ran(p, n) }))
 }
 
 func accept(t *testing.T, b *known.Book, p known.Plugin, n *tool.Needs) {
 	t.Helper()
-	if err := b.Decide(func(all known.Records) { all.Accept(p, n) }); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, b.Decide(func(all known.Records) { all.Accept(p, n) }))
 }
 
 // has checks what was accepted of a plugin.
@@ -115,9 +112,7 @@ func TestSharedBook(t *testing.T) {
 	has(t, old, fs, first)
 	accept(t, now, fs, needs("new.example:1"))
 	has(t, old, fs, first)
-	if err := old.Reload(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, old.Reload())
 	has(t, old, fs, needs("new.example:1"))
 }
 
@@ -149,9 +144,7 @@ func TestDamagedBook(t *testing.T) {
 		}
 		// Once it is mended, what was not written is.
 		require.NoError(t, os.WriteFile(path, []byte(`{"/other": {"x": {"ran": true}}}`), 0o600))
-		if err := b.Reload(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, b.Reload())
 		has(t, b, fs, needs("a.example:1"))
 		ran(t, b, buffer, &tool.Needs{})
 		again := open(t, dir)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -41,9 +42,7 @@ func TestServersInALock(t *testing.T) {
 		"\n" + `files tool files.read {"description":"Reads \\u003c <a & b> \"file\".\u202e😀\n"`, `"maxLength":1.0`,
 		"\nfiles tool files.long sha256:",
 	} {
-		if !strings.Contains(string(content), want) {
-			t.Errorf("there is no %q in\n%s", want, content)
-		}
+		assert.Containsf(t, string(content), want, "there is no %q in\n%s", want, content)
 	}
 	got, err := Parse("x", content)
 	if err != nil || !reflect.DeepEqual(got.Plugins, l.Plugins) {
@@ -104,9 +103,7 @@ func TestChangesOfDefinitions(t *testing.T) {
 			continue
 		}
 		for _, want := range c.want {
-			if !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: there is no %q in %v", what, want, err)
-			}
+			assert.Containsf(t, err.Error(), want, "%s: there is no %q in %v", what, want, err)
 		}
 		if text := err.Error(); len(text) > 6000 || strings.ContainsAny(text, "\x1b\u202e\n") {
 			t.Errorf("%s: it cannot be shown: %q", what, text)
@@ -118,9 +115,7 @@ func TestChangesOfDefinitions(t *testing.T) {
 	}
 	other := server(t, "1", before)
 	other.Identity = bbb
-	if err := l.Check("files", other); err == nil || !strings.Contains(err.Error(), "it is sha256:"+bbb+", pinned is sha256:"+aaa) {
-		t.Errorf("another server: %v", err)
-	}
+	assert.ErrorContainsf(t, l.Check("files", other), "it is sha256:"+bbb+", pinned is sha256:"+aaa, "another server")
 	if err := l.CheckBinary("files", ccc); err == nil {
 		t.Error("a binary is taken for the server")
 	}

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -79,9 +80,7 @@ func TestWriteIsAtomic(t *testing.T) {
 	for _, l := range locks {
 		writers.Go(func() {
 			for range 50 {
-				if err := l.Write(path); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, l.Write(path))
 			}
 		})
 	}
@@ -197,13 +196,9 @@ func TestPlatforms(t *testing.T) {
 	const text = "format 2\nfs binary plan9/mips sha256:%s\nfs definitions sha256:%s\nfs version 1.2.0\n"
 	before, err := Parse("l", fmt.Appendf(nil, text, ccc, bbb))
 	require.NoError(t, err)
-	if err := before.CheckListed("fs"); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, before.CheckListed("fs"))
 	err = before.CheckBinary("fs", ccc)
-	if err == nil || !strings.Contains(err.Error(), "the binary is sha256:"+ccc+", none is pinned for "+platform) {
-		t.Errorf("the binary for another platform: %v", err)
-	}
+	assert.ErrorContainsf(t, err, "the binary is sha256:"+ccc+", none is pinned for "+platform, "the binary for another platform")
 	now := example()
 	now.KeepPlatforms(before)
 	content, err := now.Bytes()
@@ -246,9 +241,7 @@ func TestParseTruncated(t *testing.T) {
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	l := example()
-	if err := errors.Join(l.Check("fs", l.Plugins["fs"]), l.CheckBinary("fs", aaa)); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, errors.Join(l.Check("fs", l.Plugins["fs"]), l.CheckBinary("fs", aaa)))
 	for name, c := range map[string]struct {
 		err  error
 		want []string
@@ -265,9 +258,7 @@ func TestCheck(t *testing.T) {
 			continue
 		}
 		for _, want := range append(c.want, "if this is what you want to run: write the lock again") {
-			if !strings.Contains(c.err.Error(), want) {
-				t.Errorf("%s: %v\nwant %s", name, c.err, want)
-			}
+			assert.Containsf(t, c.err.Error(), want, "%s: %v\nwant %s", name, c.err, want)
 		}
 		if e := tool.AsError(c.err); !strings.HasPrefix(e.Message, "plugin "+e.Plugin+" does not run") || e.Plugin == "" || !e.Unsent || strings.Contains(e.Message, "\n") {
 			t.Errorf("%s: %+v", name, e)
@@ -287,9 +278,7 @@ func TestCompare(t *testing.T) {
 		"new: not pinned, found sha256:A\n"
 	short := strings.NewReplacer(aaa, "A", bbb, "B", ccc, "C")
 	for range 5 {
-		if got := short.Replace(Render(Compare(example(), current))); got != want {
-			t.Errorf("%s\nwant\n%s", got, want)
-		}
+		assert.Equal(t, short.Replace(Render(Compare(example(), current))), want)
 	}
 	if d := Compare(example(), example()); d != nil || Render(d) != "" {
 		t.Errorf("%v", d)
@@ -317,9 +306,7 @@ func TestDigest(t *testing.T) {
 	want := digest(a, b)
 	same := a
 	same.InputSchema = json.RawMessage(`{"properties":{"y":{},"x":{"maximum":1.0}},"type":"object"}`)
-	if digest(b, same) != want {
-		t.Error("the order counts")
-	}
+	assert.Equalf(t, digest(b, same), want, "the order counts")
 	other := a
 	other.Safety = tool.Safe
 	for name, defs := range map[string][]tool.Definition{

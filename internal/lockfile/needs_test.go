@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/need"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -25,9 +26,7 @@ func TestNeedsInALock(t *testing.T) {
 		"\nfull needs " + platform + ` {"cpu":0.5,"memory":1099511627776,"net":["a.example:443","b.example:1"],"read":["/a <b> &","/é"]}` + "\n",
 		"\nmute needs " + platform + " undeclared\n", "\nnone needs " + platform + " {}\n",
 	} {
-		if !strings.Contains(string(content), want) {
-			t.Errorf("there is no %q in\n%s", want, content)
-		}
+		assert.Containsf(t, string(content), want, "there is no %q in\n%s", want, content)
 	}
 	got, err := Parse("x", content)
 	if err != nil || !reflect.DeepEqual(got, l) {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -23,8 +24,6 @@ func TestSafety(t *testing.T) {
 		{&mcp.ToolAnnotations{DestructiveHint: &no}, tool.Cautious},
 		{&mcp.ToolAnnotations{DestructiveHint: &yes, IdempotentHint: true}, tool.Dangerous},
 	} {
-		if got := Safety(c.a); got != c.want {
-			t.Errorf("%+v gives %s", c.a, got)
-		}
+		assert.Equalf(t, Safety(c.a), c.want, "%+v gives", c.a)
 	}
 }

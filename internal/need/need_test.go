@@ -2,6 +2,7 @@ package need
 
 import (
 	"fmt"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	"math"
 	"reflect"
@@ -126,9 +127,7 @@ func TestNormal(t *testing.T) {
 		"undeclared": nil, "nothing": {}, "memory 1048577 bytes; cpu 0.5": {Memory: 1<<20 + 1, CPU: 0.5},
 		"read /b/c, workspace, ~/, ~/a; net [2001:db8::1]:53, b.example:1; exec cc, git; memory 3 MiB; cpu 0.5": want,
 	} {
-		if n.String() != text {
-			t.Errorf("%s, want %s", n, text)
-		}
+		assert.Equalf(t, n.String(), text, "%s, want %s", n, text)
 	}
 }
 
@@ -182,9 +181,7 @@ func TestChanges(t *testing.T) {
 		"the first and only need": {before: &tool.Needs{}, now: &tool.Needs{Net: []string{"a.example:443"}}, larger: "net: a.example:443 is new"},
 	} {
 		all := Changes(c.now, c.before)
-		if got := all.Larger().String(); got != c.larger {
-			t.Errorf("%s: larger is %s\nwant %s", name, got, c.larger)
-		}
+		assert.Equalf(t, all.Larger().String(), c.larger, "%s: larger", name)
 		if c.all != "" && all.String() != c.all {
 			t.Errorf("%s: %s\nwant %s", name, all, c.all)
 		}
@@ -263,9 +260,7 @@ func FuzzNeeds(f *testing.F) {
 			}
 		}
 		both := Within(a, b)
-		if err := Check(both); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, Check(both))
 		if more := Changes(both, a).Larger(); more != nil {
 			t.Errorf("%v within %v is %v: %v", a, b, both, more)
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -63,9 +64,7 @@ func TestCompanionsOfGo(t *testing.T) {
 					t.Errorf("%s cannot be started: %q", want, exec)
 				}
 			}
-			if len(exec) != 3 {
-				t.Errorf("it can start %q", exec)
-			}
+			assert.Equalf(t, len(exec), 3, "it can start %q", exec)
 		})
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"aead.dev/minisign"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -109,9 +110,7 @@ func TestChangedFile(t *testing.T) {
 	in := sample(t)
 	p, _ := pack(t, in)
 	require.NoError(t, os.WriteFile(in.Files["linux/amd64"], []byte("binary x"), 0o600))
-	if err := p.WriteTar(t.Context(), io.Discard); !errors.Is(err, ErrContent) {
-		t.Errorf("got %v", err)
-	}
+	assert.ErrorIs(t, p.WriteTar(t.Context(), io.Discard), ErrContent)
 }
 
 // No blob is believed: another content, a shorter and a longer one.

@@ -11,6 +11,7 @@ import (
 
 	"aead.dev/minisign"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -94,9 +95,7 @@ func TestMayComeFrom(t *testing.T) {
 		{"oci://*.example.com/**", "oci://evil.example/a.example.com/hello", false},
 		{"https://example.com/x.tar", "https://example.com/x.tar", true},
 	} {
-		if got := (Publisher{Sources: []string{c.glob}}).MayComeFrom(c.source); got != c.want {
-			t.Errorf("%s: %s: %v", c.glob, c.source, got)
-		}
+		assert.Equalf(t, (Publisher{Sources: []string{c.glob}}).MayComeFrom(c.source), c.want, "%s: %s", c.glob, c.source)
 	}
 	if !(Publisher{}).MayComeFrom("anywhere") {
 		t.Error("without sources it may not come from anywhere")
@@ -118,13 +117,9 @@ func TestValidatePublishers(t *testing.T) {
 	} {
 		p := good
 		change(&p)
-		if err := (Publishers{"acme": p}).Validate(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("want %q, got %v", want, err)
-		}
+		assert.ErrorContainsf(t, (Publishers{"acme": p}).Validate(), want, "want %q", want)
 	}
-	if err := (Publishers{"acme": good}).Validate(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, (Publishers{"acme": good}).Validate())
 	if err := (Publishers{"acme": good, "other": good}).Validate(); err == nil {
 		t.Error("two publishers have one key")
 	}

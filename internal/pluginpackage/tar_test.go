@@ -32,9 +32,7 @@ func unpack(t *testing.T, archive []byte) (out []file) {
 		if errors.Is(err, io.EOF) {
 			return out
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		out = append(out, file{*h, require.Must(io.ReadAll(r))(t)})
 	}
 }

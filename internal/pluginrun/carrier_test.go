@@ -14,6 +14,7 @@ import (
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/fixture"
 	"github.com/toolhost/toolhost/internal/pluginrun"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -51,9 +52,7 @@ func TestCarrierIsTaken(t *testing.T) {
 	check := func(t *testing.T, p *pluginrun.Plugin, want plugin.Carrier) {
 		t.Helper()
 		require.Must(p.List(t.Context()))(t)
-		if got := p.Status().Carrier; got != want {
-			t.Errorf("calls travel on %q, want %q", got, want)
-		}
+		assert.Equalf(t, p.Status().Carrier, want, "calls travel on")
 	}
 	onCarriers(t, "chosen", func(t *testing.T, carrier func(*pluginrun.Config)) {
 		check(t, open(t, plugintest.Fixture, carrier), carrierOf(carrier))
@@ -71,12 +70,8 @@ func TestUnknownSocketIsClosed(t *testing.T) {
 	defer cancel()
 	p := open(t, plugintest.Unaware)
 	_, err := p.Execute(ctx, tool.Call{Name: "unaware.read"})
-	if err == nil || !strings.Contains(err.Error(), "0 bytes, EOF") {
-		t.Errorf("it reads %v", err)
-	}
-	if c := p.Status().Carrier; c != plugin.Unary {
-		t.Errorf("calls travel on %s", c)
-	}
+	assert.ErrorContainsf(t, err, "0 bytes, EOF", "it reads")
+	assert.Equalf(t, p.Status().Carrier, plugin.Unary, "calls travel on")
 }
 
 // A plugin inherits its sockets and nothing else, and does not see their variables
@@ -134,9 +129,7 @@ func TestProcessSurvivesOnCarriers(t *testing.T) {
 		require.Must(p.List(t.Context()))(t)
 		before := p.Status()
 		_, err := p.Execute(t.Context(), tool.Call{Name: fixture.EchoTool, Arguments: make([]byte, 65<<20)})
-		if tool.CodeOf(err) != tool.CodeResourceExhausted {
-			t.Errorf("65 MiB of arguments: %v", err)
-		}
+		assert.Equalf(t, tool.CodeOf(err), tool.CodeResourceExhausted, "65 MiB of arguments: %v", err)
 		for i := range 50 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*300*time.Microsecond)
 			_, err := p.Execute(ctx, tool.Call{Name: fixture.BlobTool, Arguments: []byte(`{"bytes":4000000}`)})

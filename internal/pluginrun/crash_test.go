@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/pluginrun"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -142,9 +143,7 @@ func closeWhileCallsAndStarts(t *testing.T, carrier func(*pluginrun.Config)) {
 	}
 	for range 3 {
 		all.Go(func() {
-			if err := p.Close(t.Context()); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, p.Close(t.Context()))
 		})
 	}
 	all.Wait()

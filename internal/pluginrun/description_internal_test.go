@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -19,9 +20,7 @@ func TestNeedsCountInADescription(t *testing.T) {
 		{nil, false}, {nil, false}, {&tool.Needs{}, true}, {&tool.Needs{}, false},
 		{&tool.Needs{Net: []string{"a.example:1"}}, true}, {&tool.Needs{Net: []string{"a.example:1"}}, false}, {nil, true},
 	} {
-		if got := p.store(wire.Description{Name: "p", Needs: c.needs}); got != c.changed {
-			t.Errorf("%d: %v: changed is %v", i, c.needs, got)
-		}
+		assert.Equalf(t, p.store(wire.Description{Name: "p", Needs: c.needs}), c.changed, "%d: %v: changed", i, c.needs)
 	}
 }
 
@@ -35,8 +34,6 @@ func TestSensitiveConfiguration(t *testing.T) {
 		`{"accounts":[{"token":"s3cret"}]}`: "the configuration does not fit: invalid value for accounts[0].token: maxLength (its value is sensitive, and not shown)",
 		`{"accounts":[{"token":"ok"}]}`:     "<nil>",
 	} {
-		if got := fmt.Sprint(checkConfiguration(t.Context(), []byte(declared), []byte(text))); got != want {
-			t.Errorf("%s: %s, want %s", text, got, want)
-		}
+		assert.Equalf(t, fmt.Sprint(checkConfiguration(t.Context(), []byte(declared), []byte(text))), want, "%s", text)
 	}
 }

@@ -98,9 +98,7 @@ func TestLimitsByDefault(t *testing.T) {
 			return where.Create(purpose, l)
 		})
 	})
-	if _, err := p.List(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.Must(p.List(t.Context()))(t)
 	var machine unix.Sysinfo_t
 	require.NoError(t, unix.Sysinfo(&machine))
 	half := int64(machine.Totalram) * int64(machine.Unit) / 2

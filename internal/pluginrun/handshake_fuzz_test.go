@@ -66,9 +66,7 @@ func furnish(t *testing.T, dir string) {
 		os.Symlink(filepath.Join(elsewhere, "plugin"), filepath.Join(dir, "link")),
 		os.Symlink(filepath.Join(elsewhere, "sub"), filepath.Join(dir, "way")),
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	for _, d := range []string{dir, elsewhere} {
 		l := require.Must(net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(d, "plugin"), Net: "unix"}))(t)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -20,9 +21,7 @@ func TestMissingPart(t *testing.T) {
 	}
 	for _, whole := range [][]byte{program, []byte("#!/bin/sh\n"), []byte("#"), []byte("text"), []byte("\x7fELF is not all that it takes, and nothing is missing of it..........")} {
 		write(whole)
-		if missing := missingPart(at); missing != "" {
-			t.Errorf("%.20q: %s", whole, missing)
-		}
+		assert.Equalf(t, missingPart(at), "", "%.20q", whole)
 	}
 	if !strings.HasPrefix(string(program), "\x7fELF") {
 		t.Skip("this system has other programs")
@@ -34,7 +33,5 @@ func TestMissingPart(t *testing.T) {
 			t.Errorf("%d bytes of %d are taken for all", size, len(program))
 		}
 	}
-	if missing := missingPart(filepath.Dir(at)); missing != "" {
-		t.Errorf("a directory: %s", missing)
-	}
+	assert.Equalf(t, missingPart(filepath.Dir(at)), "", "a directory")
 }

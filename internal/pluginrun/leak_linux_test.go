@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/pluginrun"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -32,9 +33,7 @@ func TestNothingIsLeft(t *testing.T) { //nolint:paralleltest // it counts
 			} else if _, err := p.List(t.Context()); err == nil {
 				t.Errorf("%s started", mode)
 			}
-			if err := p.Close(t.Context()); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, p.Close(t.Context()))
 		}
 	}
 	leavesNothing(t, cycle)

@@ -19,6 +19,7 @@ import (
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/sandbox"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk"
@@ -150,9 +151,7 @@ func TestDescendantEndsWithClose(t *testing.T) {
 		if !alive(child) || child == p.Status().PID {
 			t.Fatalf("descendant %d of %d does not live", child, p.Status().PID)
 		}
-		if err := p.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, p.Close(t.Context()))
 		if alive(child) {
 			t.Errorf("descendant %d outlives Close", child)
 		}
@@ -178,9 +177,7 @@ func TestProcessThatLeftItsGroupIsEnded(t *testing.T) {
 	if err := syscall.Kill(number, syscall.SIGSTOP); err != nil { // so that it does not end by itself
 		t.Fatal(err)
 	}
-	if err := p.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, p.Close(t.Context()))
 	if alive(number) {
 		t.Errorf("process %d lives on", number)
 	}
@@ -197,9 +194,7 @@ func TestCloseEndsAStoppedProcess(t *testing.T) {
 			number := p.Status().PID
 			require.NoError(t, syscall.Kill(number, syscall.SIGSTOP))
 			begin := time.Now()
-			if err := p.Close(t.Context()); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, p.Close(t.Context()))
 			if took := time.Since(begin); took > ceiling {
 				t.Errorf("Close took %v", took)
 			}
@@ -216,9 +211,7 @@ func TestNoDescriptorIsInherited(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "secret")
 	require.NoError(t, os.WriteFile(name, nil, 0o600))
 	low, err := syscall.Open(name, syscall.O_RDONLY, 0) // no O_CLOEXEC
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	high := require.Must(unix.FcntlInt(uintptr(low), unix.F_DUPFD, 700))(t)
 	t.Cleanup(func() {
 		for _, fd := range []int{low, high} { // the host's are as they were

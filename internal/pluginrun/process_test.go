@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/test/assert"
 )
 
 // A process that is killed and does not end, as a file system holds it, is not
@@ -18,9 +20,7 @@ func TestUnkillableProcessIsGivenUp(t *testing.T) {
 		begin := time.Now()
 		p.kill()
 		<-p.exited
-		if took := time.Since(begin); took != killGrace {
-			t.Errorf("waited %v, want %v", took, killGrace)
-		}
+		assert.Equalf(t, time.Since(begin), killGrace, "waited")
 		if !p.exit.Stuck || !strings.Contains(p.exit.Error(), "does not let it end") {
 			t.Errorf("ended with %v", p.exit)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/pluginrun"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -43,9 +44,7 @@ func TestCrashLoop(t *testing.T) {
 	require.NoError(t, p.Restart(t.Context()))
 	call(t, p, "crash.pid", "{}")
 	before := p.Status()
-	if before.State != plugin.Ready {
-		t.Errorf("%+v", before)
-	}
+	assert.Equalf(t, before.State, plugin.Ready, "%+v", before)
 	if err := p.Restart(t.Context()); err != nil { // a run that is well is exchanged
 		t.Fatal(err)
 	}

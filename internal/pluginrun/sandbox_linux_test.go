@@ -193,9 +193,7 @@ func TestStrictSandbox(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if now := p.Sandbox(); !now.InForce || !slices.Contains(names(now.Open()), "net") {
 			t.Errorf("%s, running: %+v", level, now)
 		}

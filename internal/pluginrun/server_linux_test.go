@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"github.com/toolhost/toolhost/internal/journal"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"io"
 	"os"
 	"path/filepath"
@@ -55,9 +56,7 @@ func TestServerExitsInACall(t *testing.T) {
 	if want := "plugin s crashed while it ran s.exit: exit status 3: panic: told to exit"; e.Code != tool.CodeCrashed || e.Message != want {
 		t.Errorf("got %s: %v", e.Code, err)
 	}
-	if !strings.Contains(e.Detail, "told to exit") {
-		t.Errorf("the detail is %q", e.Detail)
-	}
+	assert.Containsf(t, e.Detail, "told to exit", "the detail")
 	if after := call(t, p, "s.pid", "{}").Text(); after == before {
 		t.Error("it is the same process")
 	}
@@ -201,9 +200,7 @@ func TestServerEndsWithItsInput(t *testing.T) {
 	p := reach(t, toolserver.New(t, "s"), func(c *pluginrun.Config) { c.Logger = log })
 	call(t, p, "s.pid", "{}")
 	require.NoError(t, p.Close(t.Context()))
-	if got := <-end; !strings.Contains(got, "exit status 0") {
-		t.Errorf("it ended by %s", got)
-	}
+	assert.Containsf(t, <-end, "exit status 0", "it ended by")
 }
 
 type sink struct {
@@ -283,9 +280,7 @@ func TestNothingIsLeftOfServers(t *testing.T) { //nolint:paralleltest // it coun
 				_, _ = p.Execute(t.Context(), tool.Call{Name: "s.exit", Arguments: []byte(`{"code":1}`)})
 				_, _ = p.Execute(t.Context(), tool.Call{Name: "s.flood", Arguments: []byte(`{}`)})
 			}
-			if err := p.Close(t.Context()); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, p.Close(t.Context()))
 		}
 	}
 	leavesNothing(t, cycle)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/pluginrun"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/binaries"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -250,9 +251,7 @@ func TestNamespacesUsedUp(t *testing.T) {
 		release := hold()
 		for profile := range profiles {
 			p := confinedBy(t, profile)
-			if err := p.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "this user has no more, user.max_*_namespaces") {
-				t.Errorf("%s: %v", profile, err)
-			}
+			assert.ErrorContainsf(t, p.Ready(t.Context()), "this user has no more, user.max_*_namespaces", "%s", profile)
 			if s := p.Sandbox(); full[profile] == "" && !strings.Contains(s.Fault, "cannot be found out now") {
 				t.Errorf("before it is known: %+v", s)
 			}
@@ -269,9 +268,7 @@ func TestNamespacesUsedUp(t *testing.T) {
 				full[profile] = got
 				return err == nil
 			})
-			if !strings.Contains(full[profile], "its own "+kind) {
-				t.Errorf("%s has no namespace: %s", profile, full[profile])
-			}
+			assert.Containsf(t, full[profile], "its own "+kind, "%s has no namespace", profile)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/fixture"
 	"github.com/toolhost/toolhost/internal/pluginrun"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -115,9 +116,7 @@ func TestNotAProgram(t *testing.T) {
 			p := pluginrun.New(plugin.Candidate{Name: c.name, Path: path}, pluginrun.Config{Root: t.TempDir(), TempDir: socketDir(t), Settings: plugin.Settings{StartTimeout: ceiling}})
 			_, err := p.List(t.Context())
 			checkStartError(t, err, c.name, c.text)
-			if err := p.Close(t.Context()); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, p.Close(t.Context()))
 		})
 	}
 }
@@ -135,24 +134,18 @@ func TestPluginSeesLittle(t *testing.T) {
 	var seen plugintest.Seen
 	require.NoError(t, json.Unmarshal(call(t, p, "snoop.look", "{}").Structured, &seen))
 	for _, kv := range seen.Env {
-		if strings.Contains(kv, "secret") {
-			t.Errorf("the plugin sees %s", kv)
-		}
+		assert.NotContainsf(t, kv, "secret", "the plugin sees")
 	}
 	for _, kv := range []string{"GOFLAGS=-buildvcs=false", "NAMED=by the operator", "PATH=" + os.Getenv("PATH")} {
 		if !slices.Contains(seen.Env, kv) {
 			t.Errorf("the plugin does not see %s", kv)
 		}
 	}
-	if seen.Stdin != "" {
-		t.Errorf("standard input has %q", seen.Stdin)
-	}
+	assert.Equalf(t, seen.Stdin, "", "standard input has")
 	if len(seen.Files) != 2 || !strings.HasPrefix(seen.Files[0], "3 socket:") || !strings.HasPrefix(seen.Files[1], "4 socket:") { // for gRPC and for calls
 		t.Errorf("the plugin inherited %q", seen.Files)
 	}
-	if seen.Dir != root {
-		t.Errorf("working directory %s, want %s", seen.Dir, root)
-	}
+	assert.Equalf(t, seen.Dir, root, "working directory")
 }
 
 // A tool that says "unavailable" itself, of a database perhaps, has not lost its
@@ -163,9 +156,7 @@ func TestToolsOwnUnavailableIsNoCrash(t *testing.T) {
 	require.Must(p.List(t.Context()))(t)
 	before := p.Status()
 	_, err := p.Execute(t.Context(), tool.Call{Name: fixture.CodedTool, Arguments: []byte(`{"code":"unavailable"}`)})
-	if tool.CodeOf(err) != tool.CodeUnavailable {
-		t.Errorf("got %v, want the tool's own error", err)
-	}
+	assert.Equalf(t, tool.CodeOf(err), tool.CodeUnavailable, "got %v, want the tool's own error", err)
 	if now := p.Status(); now.PID != before.PID || now.Starts != 1 || now.State != plugin.Ready {
 		t.Errorf("the process was ended: %+v, before %+v", now, before)
 	}
@@ -185,9 +176,7 @@ func TestCloseEndsAStart(t *testing.T) {
 			runtime.Gosched()
 		}
 		begin := time.Now()
-		if err := p.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, p.Close(t.Context()))
 		if took := time.Since(begin); took > ceiling/2 {
 			t.Errorf("Close took %v: it waited for the start", took)
 		}

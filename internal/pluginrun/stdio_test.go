@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -58,9 +59,7 @@ func TestStdioKeepsWhatIsNotRead(t *testing.T) {
 	if _, err := io.ReadFull(r, got); err != nil || string(got) != strings.Repeat(chunk, chunks)+"end" {
 		t.Errorf("what is read is not what was written: %v", err)
 	}
-	if err := errors.Join(<-wrote, s.Close()); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, errors.Join(<-wrote, s.Close()))
 	if _, err := io.WriteString(s, "x"); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("after Close: %v", err)
 	}

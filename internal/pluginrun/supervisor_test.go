@@ -140,9 +140,7 @@ func TestQuarantineEndsWithARunThatIsWell(t *testing.T) {
 				s := crasher(t, exit, plugin.RestartPolicy{Free: 1, Backoff: 1, Quarantine: 2, Cooldown: time.Minute, Lasting: lasting})
 				end := func(run *instance, err error) {
 					t.Helper()
-					if err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, err)
 					<-run.proc.exited
 				}
 				end(s.ready(t.Context()))
@@ -202,9 +200,7 @@ func TestSparesArePaced(t *testing.T) {
 			return run, nil
 		}
 		serves, err := s.ready(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		s.mu.Lock()

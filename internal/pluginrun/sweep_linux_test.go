@@ -14,6 +14,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/confine"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/growing"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
@@ -49,9 +50,7 @@ func TestSweepAfterAKilledHost(t *testing.T) {
 
 		swept := confine.Sweep(t.Context(), tmp)
 		awaitEnd(t, child)
-		if swept.Directories != 1 {
-			t.Errorf("swept %+v, want the one directory of the host that was killed", swept)
-		}
+		assert.Equalf(t, swept.Directories, 1, "swept %+v, want the one directory of the host that was killed", swept)
 		if left, err := filepath.Glob(filepath.Join(tmp, "toolhost-*")); err != nil || len(left) != 2 {
 			t.Errorf("left %v, %v", left, err)
 		}

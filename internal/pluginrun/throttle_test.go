@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/assert"
 )
 
 // talker is a process that does not run.
@@ -39,9 +40,7 @@ func TestHonestOutputIsNotHeldUp(t *testing.T) {
 		if n := strings.Count(log.String(), "main.handler"); n != lines {
 			t.Errorf("%d lines in the log, want %d", n, lines)
 		}
-		if s := p.limit.String(); s != "" {
-			t.Errorf("the operator is told %q", s)
-		}
+		assert.Equalf(t, p.limit.String(), "", "the operator is told")
 	})
 }
 
@@ -91,9 +90,7 @@ func TestFloodIsReadAtABoundedRate(t *testing.T) {
 				if n := strings.Count(log.String(), "the plugin writes more than"); n != 1 {
 					t.Errorf("the log says %d times that it is too much", n)
 				}
-				if s := p.limit.String(); !strings.Contains(s, "slowed down") {
-					t.Errorf("the operator is told %q", s)
-				}
+				assert.Containsf(t, p.limit.String(), "slowed down", "the operator is told")
 			})
 		})
 	}

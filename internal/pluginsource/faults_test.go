@@ -20,6 +20,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote"
 
 	"github.com/toolhost/toolhost/internal/pluginpackage"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/registrytest"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
@@ -83,9 +84,7 @@ func newShelf(t *testing.T) *shelf {
 		if err == nil {
 			err = repository.Push(t.Context(), d, body)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	require.NoError(t, repository.Tag(t.Context(), all[0], "1.2.3"))
 	return s
@@ -258,9 +257,7 @@ func TestBusy(t *testing.T) {
 		}
 		return times < 3
 	})
-	if err := newPlace(t).fetch(t.Context(), s.oci()); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, newPlace(t).fetch(t.Context(), s.oci()))
 }
 
 // A slow server is waited for while bytes come; one that stalls is given up on.
@@ -376,15 +373,11 @@ func TestRedirectWithoutCredentials(t *testing.T) {
 	})
 	first := newPlace(t).fetch(t.Context(), s.oci())
 	fails(t, first, "docker login")
-	if err := newPlace(t).fetch(t.Context(), s.oci()); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, newPlace(t).fetch(t.Context(), s.oci()))
 	if strings.Join(told, "") != "" || len(told) < 2 {
 		t.Errorf("the other server was told %q", told)
 	}
-	if !strings.Contains(strings.Join(came, " "), "Basic bWU6c2VjcmV0") {
-		t.Errorf("the registry was told %q", came)
-	}
+	assert.Containsf(t, strings.Join(came, " "), "Basic bWU6c2VjcmV0", "the registry was told %q", came)
 }
 
 func TestRedirects(t *testing.T) {
@@ -421,9 +414,7 @@ func TestChanged(t *testing.T) {
 		return true
 	})
 	fails(t, p.fetch(t.Context(), s.tar()), "changed while it was fetched")
-	if err := p.fetch(t.Context(), s.tar()); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, p.fetch(t.Context(), s.tar()))
 	p.has(t, s.text)
 }
 

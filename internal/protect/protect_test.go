@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/protect"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -89,7 +90,5 @@ func TestCovers(t *testing.T) {
 	if covered, err := protect.Covers(nil, dir); covered || err != nil {
 		t.Errorf("where nothing is protected: %t, %v", covered, err)
 	}
-	if code := tool.CodeOf(protect.Refusal("x")); code != tool.CodePermissionDenied {
-		t.Errorf("the code is %s", code)
-	}
+	assert.Equalf(t, tool.CodeOf(protect.Refusal("x")), tool.CodePermissionDenied, "the code")
 }

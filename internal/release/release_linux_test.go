@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -50,9 +51,7 @@ func TestRelease(t *testing.T) {
 	for _, x := range tools {
 		plugins[x.Plugin] = true
 	}
-	if len(plugins) != 4 {
-		t.Errorf("the release has tools of %v", plugins)
-	}
+	assert.Equalf(t, len(plugins), 4, "the release has tools of %v", plugins)
 	if out := run(unpacked, "./toolhost", "call", "fs.read", "--arg", "path=LICENSE", "--grant", "fs:read"); !strings.Contains(out, "Apache") {
 		t.Errorf("fs.read says %q", out)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -49,8 +50,6 @@ func TestOpenLeased(t *testing.T) {
 	time.AfterFunc(leaseGrace/8, func() { given <- lease(unix.F_UNLCK) })
 	f, _, err := OpenTarget(path)
 	require.NoError(t, err)
-	if err := <-given; err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, <-given)
 	_ = f.Close()
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -78,9 +79,7 @@ func TestReplaceAndCreate(t *testing.T) {
 	}
 	require.NoError(t, Create(path, []byte("a"), 0o600))
 	has("a", 0o600)
-	if err := Create(path, []byte("b"), 0o600); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("a file is replaced: %v", err)
-	}
+	assert.ErrorIsf(t, Create(path, []byte("b"), 0o600), fs.ErrExist, "a file is replaced")
 	has("a", 0o600)
 	require.NoError(t, Replace(path, []byte("b"), 0o644))
 	has("b", 0o644)
@@ -108,9 +107,7 @@ func TestLock(t *testing.T) {
 		want          error
 	}{{Exclusive, Exclusive, ErrLocked}, {Exclusive, Shared, ErrLocked}, {Shared, Exclusive, ErrLocked}, {Shared, Shared, nil}} {
 		require.NoError(t, Lock(a, c.first, time.Time{}))
-		if err := Lock(b, c.second, time.Now().Add(time.Millisecond)); !errors.Is(err, c.want) {
-			t.Errorf("shared %v, then shared %v: %v, want %v", c.first, c.second, err, c.want)
-		}
+		assert.ErrorIsf(t, Lock(b, c.second, time.Now().Add(time.Millisecond)), c.want, "shared %v, then shared %v", c.first, c.second)
 		require.NoError(t, errors.Join(Unlock(a), Unlock(b)))
 	}
 	require.NoError(t, Lock(a, Exclusive, time.Time{}))

@@ -22,6 +22,7 @@ import (
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -198,22 +199,14 @@ func TestCallsAreFiltered(t *testing.T) {
 		}
 		for _, name := range lists[s.list] {
 			args := []uint32{1, 1, 1}
-			if got := nothing(machine, all[name], args...); got != one {
-				t.Errorf("bare, %s: %x, not %x", name, got, one)
-			}
-			if got := apart(machine, all[name], args...); got != other {
-				t.Errorf("apart, %s: %x, not %x", name, got, other)
-			}
+			assert.Equalf(t, nothing(machine, all[name], args...), one, "bare, %s", name)
+			assert.Equalf(t, apart(machine, all[name], args...), other, "apart, %s", name)
 		}
 	}
 	for _, number := range []uint32{500, 600, 1 << 30, 1<<30 | unix.SYS_READ, ^uint32(0)} {
-		if got := apart(machine, number); got != absent {
-			t.Errorf("%d: %x", number, got)
-		}
+		assert.Equalf(t, apart(machine, number), absent, "%d", number)
 	}
-	if got := apart(unix.AUDIT_ARCH_I386, 3); got != unix.SECCOMP_RET_KILL_PROCESS {
-		t.Errorf("i386: %x", got)
-	}
+	assert.Equalf(t, apart(unix.AUDIT_ARCH_I386, 3), unix.SECCOMP_RET_KILL_PROCESS, "i386")
 }
 
 // What no plugin may do is refused to each, in each way to make a call; all else passes if nothing is known
@@ -261,12 +254,8 @@ func TestCallsOfEveryPlugin(t *testing.T) {
 		"fork of i386":      {i386, 2, nil, pass, pass},
 		"another machine":   {unix.AUDIT_ARCH_MIPS, 1, nil, absent, absent},
 	} {
-		if got := open(c.machine, c.number, c.args...); got != c.bare {
-			t.Errorf("%s: %x, not %x", what, got, c.bare)
-		}
-		if got := own(c.machine, c.number, c.args...); got != c.apart {
-			t.Errorf("%s in a user namespace: %x, not %x", what, got, c.apart)
-		}
+		assert.Equalf(t, open(c.machine, c.number, c.args...), c.bare, "%s", what)
+		assert.Equalf(t, own(c.machine, c.number, c.args...), c.apart, "%s in a user namespace", what)
 		if got := declared(c.machine, c.number, c.args...); c.machine == machine && c.number < x32 && c.bare != pass && got == pass {
 			t.Errorf("%s passes, of a plugin that declares what it needs", what)
 		}

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/toolhost/toolhost/internal/test/assert"
 )
 
 func TestLine(t *testing.T) {
@@ -25,13 +27,9 @@ func TestLine(t *testing.T) {
 		{"aäb", 2, "a…"},
 		{"", 5, ""},
 	} {
-		if got := Line(c.in, c.limit); got != c.want {
-			t.Errorf("Line(%q, %d) = %q, want %q", c.in, c.limit, got, c.want)
-		}
+		assert.Equalf(t, Line(c.in, c.limit), c.want, "Line(%q, %d)", c.in, c.limit)
 	}
-	if got := Quote("say \"hi\"\n", 50); got != `"say \"hi\""` {
-		t.Errorf("Quote gives %s", got)
-	}
+	assert.Equalf(t, Quote("say \"hi\"\n", 50), `"say \"hi\""`, "Quote gives")
 }
 
 func TestText(t *testing.T) {
@@ -45,9 +43,7 @@ func TestText(t *testing.T) {
 		"\ufffd":               "\ufffd",
 		"\u009b":               `\u009b`,
 	} {
-		if got := Text(in); got != want {
-			t.Errorf("Text(%q) = %q, want %q", in, got, want)
-		}
+		assert.Equalf(t, Text(in), want, "Text(%q)", in)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -18,9 +19,7 @@ func TestPieces(t *testing.T) {
 	for _, s := range []string{"", "a", "abcd", "aäöü世界🙂", strings.Repeat("🙂", 50), strings.Repeat("\xff", 50), strings.Repeat("\x80", 9)} {
 		for size := utf8.UTFMax; size < 12; size++ {
 			pieces := slices.Collect(sanitize.Pieces(s, size))
-			if strings.Join(pieces, "") != s {
-				t.Errorf("the pieces of %q are %q", s, pieces)
-			}
+			assert.Equalf(t, strings.Join(pieces, ""), s, "the pieces of %q are %q", s, pieces)
 			for _, p := range pieces {
 				if len(p) > size || p == "" || utf8.ValidString(s) && !utf8.ValidString(p) {
 					t.Errorf("%q is not a piece of %d bytes", p, size)
@@ -61,8 +60,6 @@ func TestJSON(t *testing.T) {
 		if strings.ContainsFunc(got, func(r rune) bool { return !unicode.IsPrint(r) && !unicode.IsSpace(r) || r == '\u00a0' }) {
 			t.Errorf("in parts of %d it writes %q", size, got)
 		}
-		if !strings.Contains(got, `\u009b2J \u202e \u007f \udb40\udc41 世界 🙂 é \u00a0`) {
-			t.Errorf("in parts of %d it writes %q", size, got)
-		}
+		assert.Containsf(t, got, `\u009b2J \u202e \u007f \udb40\udc41 世界 🙂 é \u00a0`, "in parts of %d it writes", size)
 	}
 }

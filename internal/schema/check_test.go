@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/assert"
 )
 
 // object returns an input schema with these properties and more keywords.
@@ -170,9 +172,7 @@ func TestCheckArguments(t *testing.T) {
 				t.Errorf("%s: %T", c.schema, err)
 			}
 		}
-		if got != c.want {
-			t.Errorf("%s\n with %s\n is   %s\n want %s", c.schema, c.args, got, c.want)
-		}
+		assert.Equalf(t, got, c.want, "%s\n with %s\n", c.schema, c.args)
 	}
 }
 
@@ -194,9 +194,7 @@ func TestCheckResult(t *testing.T) {
 		if err := mustOutput(t, c.schema).Check(t.Context(), []byte(c.result)); err != nil {
 			got = err.Error()
 		}
-		if got != c.want {
-			t.Errorf("%s\n with %s\n is   %s\n want %s", c.schema, c.result, got, c.want)
-		}
+		assert.Equalf(t, got, c.want, "%s\n with %s\n", c.schema, c.result)
 	}
 }
 
@@ -210,13 +208,9 @@ func TestText(t *testing.T) {
 		s := mustInput(t, in)
 		clear(raw)
 		clear(s.Text())
-		if got := string(s.Text()); got != want {
-			t.Errorf("%q: %s", in, got)
-		}
+		assert.Equalf(t, string(s.Text()), want, "%q", in)
 	}
-	if got := string(mustOutput(t, ``).Text()); got != `true` {
-		t.Errorf("an empty output schema: %s", got)
-	}
+	assert.Equalf(t, string(mustOutput(t, ``).Text()), `true`, "an empty output schema")
 }
 
 // TestCheckIsDeterministic checks that the text of a violation is the same in
@@ -249,9 +243,7 @@ func TestCheckConcurrently(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for range 50 {
-				if err := s.Check(t.Context(), []byte(`{"a":"x","b":[1,2]}`)); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, s.Check(t.Context(), []byte(`{"a":"x","b":[1,2]}`)))
 				if err := s.Check(t.Context(), []byte(`{"a":"y","b":[1,1]}`)); err == nil {
 					t.Error("taken")
 				}

@@ -3,6 +3,8 @@ package schema
 import (
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/assert"
 )
 
 // TestCompileLoadsNothing checks that v5 loads nothing, whatever the builder lets
@@ -13,9 +15,7 @@ func TestCompileLoadsNothing(t *testing.T) {
 		"file:///etc/passwd", "https://example.com/schema", "http://json-schema.org/nothing", "other.json", "/etc/passwd",
 	} {
 		_, err := compileV5(map[string]any{"$ref": url})
-		if err == nil || !strings.Contains(err.Error(), "is not loaded") {
-			t.Errorf("%s: %v", url, err)
-		}
+		assert.ErrorContainsf(t, err, "is not loaded", "%s", url)
 	}
 }
 
@@ -23,9 +23,7 @@ func TestCompileLoadsNothing(t *testing.T) {
 func TestPanicsAreErrors(t *testing.T) {
 	t.Parallel()
 	_, err := compileV5(map[string]any{"regexProperties": 1})
-	if err == nil || !strings.Contains(err.Error(), "the validator failed") {
-		t.Errorf("compiling: %v", err)
-	}
+	assert.ErrorContainsf(t, err, "the validator failed", "compiling")
 	s := mustInput(t, object(`"a":{"type":"null"}`, ``))
 	s.v5 = nil // which panics
 	const want = "the arguments could not be checked: the validator failed"
@@ -49,9 +47,7 @@ func TestCompilesLater(t *testing.T) { //nolint:paralleltest // others' allocati
 		{object(`"a":{"anyOf":[`+strings.Repeat(`{},`, maxLater)+`{}]}`, ``), false},
 	} {
 		s := mustInput(t, c.text)
-		if s.compiles != c.later {
-			t.Errorf("%.80s: compiled later: %v", c.text, s.compiles)
-		}
+		assert.Equalf(t, s.compiles, c.later, "%.80s: compiled later", c.text)
 		if _, err := s.v5(); err != nil {
 			t.Errorf("%.80s: %v", c.text, err)
 		}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/test/assert"
 )
 
 // each repeats a format n times, joined by commas, and replaces @ by the
@@ -231,9 +233,7 @@ func TestSchemasThatMultiply(t *testing.T) {
 			if err := s.Check(t.Context(), []byte(c.value)); err != nil {
 				got = err.Error()
 			}
-			if got != c.want {
-				t.Errorf("%s: %.200s, want %.200s", name, got, c.want)
-			}
+			assert.Equalf(t, got, c.want, "%s", name)
 		})
 	}
 }
@@ -303,9 +303,7 @@ func TestCheckIsBounded(t *testing.T) {
 			if err := s.Check(t.Context(), []byte(c.value)); err != nil {
 				got, _, _ = strings.Cut(err.Error(), "; ")
 			}
-			if got != c.want {
-				t.Errorf("%s: %.200s, want %.200s", name, got, c.want)
-			}
+			assert.Equalf(t, got, c.want, "%s", name)
 		})
 	}
 }

@@ -1,9 +1,10 @@
 package schema
 
 import (
-	"slices"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/assert"
 )
 
 // TestPatternsThatAreNotJudged checks that a pattern which only a backtracking engine could
@@ -53,9 +54,7 @@ func TestWarnings(t *testing.T) {
 		`at #/properties/a: the pattern "^(?=.{1,3}$)" is not checked, because of: "(?="`,
 		`at #/properties/b: the pattern "(?!x)" is not checked, because of: "(?!"`,
 	}
-	if got := s.Warnings(); !slices.Equal(got, want) {
-		t.Errorf("%q\nwant %q", got, want)
-	}
+	assert.EqualSlices(t, s.Warnings(), want)
 	many := mustOutput(t, `{"anyOf":[`+each(100, `{"pattern":"(?=@)"}`)+`]}`)
 	if n := len(many.Warnings()); n != maxWarnings {
 		t.Errorf("%d warnings", n)

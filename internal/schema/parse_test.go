@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -120,15 +121,11 @@ func TestDecimal(t *testing.T) {
 	}
 	for _, same := range [][]string{{"0", "-0", "0.0", "0e5"}, {"1", "1.0", "10e-1", "0.1E1", "100e-0002"}, {"-25", "-2.5e1"}} {
 		for _, s := range same {
-			if decimalOf(json.Number(s)) != decimalOf(json.Number(same[0])) {
-				t.Errorf("%s is not %s", s, same[0])
-			}
+			assert.Equalf(t, decimalOf(json.Number(s)), decimalOf(json.Number(same[0])), "%s is not %s", s, same[0])
 		}
 	}
 	for text, want := range map[string]bool{"3": true, "3.0": true, "1.5": false, "15e-1": false, "150e-1": true, "0.0": true, "1e-1000": false} {
-		if got := decimalOf(json.Number(text)).integral(); got != want {
-			t.Errorf("%s integral: %v", text, got)
-		}
+		assert.Equalf(t, decimalOf(json.Number(text)).integral(), want, "%s integral", text)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/test/assert"
 )
 
 // costly has values that take long to check but are within the limits.
@@ -24,9 +26,7 @@ func TestCheckEndsWithItsContext(t *testing.T) { //nolint:paralleltest // it fil
 		s := mustOutput(t, c.schema)
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := s.Check(gone, []byte(c.value)); !errors.Is(err, context.Canceled) {
-			t.Errorf("%s, canceled before: %v", name, err)
-		}
+		assert.ErrorIsf(t, s.Check(gone, []byte(c.value)), context.Canceled, "%s, canceled before", name)
 		soon, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 		within(t, 100*time.Millisecond, func() {
 			var violation *Violation
@@ -57,9 +57,7 @@ func TestHeavyChecksTakeTurns(t *testing.T) { //nolint:paralleltest // it fills 
 	for name, c := range costly {
 		s := mustOutput(t, c.schema)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-		if err := s.Check(ctx, []byte(c.value)); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%s, with no slot free: %v", name, err)
-		}
+		assert.ErrorIsf(t, s.Check(ctx, []byte(c.value)), context.DeadlineExceeded, "%s, with no slot free", name)
 		cancel()
 	}
 	s, done := mustOutput(t, costly["fitting"].schema), make(chan error)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -58,9 +59,7 @@ func TestFitsText(t *testing.T) {
 		{``, `{"a":1}`, false},
 	} {
 		s := mustInput(t, c.schema)
-		if got := s.fits(c.value); got != c.want {
-			t.Errorf("%.100s fits as text: %v, want %v", c.value, got, c.want)
-		}
+		assert.Equalf(t, s.fits(c.value), c.want, "%.100s fits as text", c.value)
 		compareWithV5(t, s, asWritten(s), c.value)
 	}
 }

@@ -21,9 +21,7 @@ func sparse(t *testing.T, size int64, at map[int64]string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "program")
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o700) //nolint:gosec // a program
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = f.Close() }()
 	for offset, text := range at {
 		require.Must(f.WriteAt([]byte(text), offset))(t)

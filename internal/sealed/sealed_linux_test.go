@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -28,12 +29,8 @@ func TestSealedCannotBeChanged(t *testing.T) {
 	if _, err := again.WriteAt([]byte("x"), 0); !errors.Is(err, unix.EPERM) {
 		t.Errorf("writing: %v", err)
 	}
-	if err := again.Truncate(1); !errors.Is(err, unix.EPERM) {
-		t.Errorf("cutting: %v", err)
-	}
-	if err := again.Truncate(f.Size + 1); !errors.Is(err, unix.EPERM) {
-		t.Errorf("growing: %v", err)
-	}
+	assert.ErrorIsf(t, again.Truncate(1), unix.EPERM, "cutting")
+	assert.ErrorIsf(t, again.Truncate(f.Size+1), unix.EPERM, "growing")
 	if _, err := unix.Mmap(int(again.Fd()), 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); !errors.Is(err, unix.EPERM) {
 		t.Errorf("mapping: %v", err)
 	}
@@ -55,12 +52,8 @@ func TestCopyOfScript(t *testing.T) {
 	if out := run(t, f.Path()); f.Sealed || out != "old from "+f.Path() || filepath.Dir(f.Path()) != dir || !strings.HasSuffix(f.Path(), "-script.sh") {
 		t.Errorf("sealed %v, %q says %q", f.Sealed, f.Path(), out)
 	}
-	if mode := mustStat(t, f.Path()).Mode(); mode != 0o500 {
-		t.Errorf("mode %v", mode)
-	}
-	if err := f.Close(); err != nil {
-		t.Error(err)
-	}
+	assert.Equalf(t, mustStat(t, f.Path()).Mode(), 0o500, "mode")
+	assert.NoError(t, f.Close())
 	empty(t, dir)
 }
 
@@ -91,7 +84,5 @@ func TestAwaitWriters(t *testing.T) {
 	case <-time.After(20 * pace):
 	}
 	require.NoError(t, writer.Close())
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, <-done)
 }

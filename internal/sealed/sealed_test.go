@@ -17,6 +17,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -93,9 +94,7 @@ func TestCopyRunsWhatWasHashed(t *testing.T) {
 			t.Errorf("sealed: %v, descriptor %v", f.Sealed, f.Descriptor())
 		}
 		for range 3 {
-			if out := run(t, f.Path()); out != "the old bytes" {
-				t.Errorf("it says %q", out)
-			}
+			assert.Equalf(t, run(t, f.Path()), "the old bytes", "it says")
 		}
 		if err := errors.Join(f.Close(), f.Close()); err != nil || f.Path() != "" || f.Descriptor() != nil {
 			t.Errorf("closed: %v, %q", err, f.Path())
@@ -119,9 +118,7 @@ func TestCopySideBySide(t *testing.T) {
 					return
 				}
 				run(t, f.Path())
-				if err := f.Close(); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, f.Close())
 			}
 		})
 	}
@@ -210,17 +207,13 @@ func TestCopyOfWhatChanges(t *testing.T) {
 			if err == nil {
 				err = errors.Join(change(f), f.Close())
 			}
-			if err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, err)
 		}}
 		err = to.fill(t.Context(), r, from, before)
 		if (change == nil) != (err == nil) || err != nil && !errors.Is(err, ErrChanged) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if err := errors.Join(from.Close(), to.Close()); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, errors.Join(from.Close(), to.Close()))
 	}
 }
 

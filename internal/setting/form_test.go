@@ -3,6 +3,8 @@ package setting
 import (
 	"testing"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/test/assert"
 )
 
 func TestDurations(t *testing.T) {
@@ -10,8 +12,6 @@ func TestDurations(t *testing.T) {
 	for want, d := range map[string]time.Duration{
 		"10m": 10 * time.Minute, "1h": time.Hour, "1h30m": 90 * time.Minute, "30s": 30 * time.Second, "100ms": 100 * time.Millisecond,
 	} {
-		if got := Duration(d); got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
+		assert.Equal(t, Duration(d), want)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/toolhost/toolhost/internal/test/assert"
 )
 
 func patterns() (out []string) {
@@ -38,9 +40,7 @@ func FuzzMatches(f *testing.F) {
 			t.Skip("a file with it is refused")
 		}
 		for p, re := range compiled {
-			if got := Matches(p, text); got != re.MatchString(text) {
-				t.Errorf("%q and %q: %t", p, text, got)
-			}
+			assert.Equalf(t, Matches(p, text), re.MatchString(text), "%q and %q", p, text)
 		}
 	})
 }

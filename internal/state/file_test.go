@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/state"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -31,9 +32,7 @@ func TestUpdate(t *testing.T) {
 				(*c)["n"]++
 				return nil
 			})
-			if err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, err)
 		})
 	}
 	all.Wait()
@@ -45,9 +44,7 @@ func TestUpdate(t *testing.T) {
 	if err := file.Update(func(c *counts) error { (*c)["n"] = 0; return refusal }); err != refusal { //nolint:errorlint // it is to be the same
 		t.Errorf("change's error comes back as %v", err)
 	}
-	if err := file.Update(func(*counts) error { return nil }); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, file.Update(func(*counts) error { return nil }))
 	again, err := os.Stat(file.Path)
 	if err != nil || !os.SameFile(info, again) {
 		t.Errorf("the file was written again though nothing changed: %v", err)

@@ -3,6 +3,8 @@ package suggest
 import (
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/assert"
 )
 
 func TestDistance(t *testing.T) {
@@ -15,12 +17,8 @@ func TestDistance(t *testing.T) {
 		{"kitten", "sitting", 3}, {"ä", "a", 1}, {"ca", "abc", 3}, {"flaw", "lawn", 2},
 		{strings.Repeat("x", 1<<20), strings.Repeat("x", 64) + "y", 0},
 	} {
-		if got := Distance(c.a, c.b); got != c.want {
-			t.Errorf("Distance(%.10q, %.10q) = %d, want %d", c.a, c.b, got, c.want)
-		}
-		if got := Distance(c.b, c.a); got != c.want {
-			t.Errorf("Distance(%.10q, %.10q) = %d, want %d", c.b, c.a, got, c.want)
-		}
+		assert.Equalf(t, Distance(c.a, c.b), c.want, "Distance(%.10q, %.10q)", c.a, c.b)
+		assert.Equalf(t, Distance(c.b, c.a), c.want, "Distance(%.10q, %.10q)", c.b, c.a)
 	}
 }
 
@@ -31,9 +29,7 @@ func TestNearest(t *testing.T) {
 		{"fs.raed", "fs.read"}, {"FS.Read", "fs.read"}, {"read", "fs.read"}, {"fs.wriet", "fs.write"},
 		{"describe", "describe_symbol"}, {"symbol", "describe_symbol list_package_symbols"}, {"zzz", ""}, {"", ""},
 	} {
-		if got := strings.Join(Nearest(c.name, names, 3), " "); got != c.want {
-			t.Errorf("Nearest(%q) = %q, want %q", c.name, got, c.want)
-		}
+		assert.Equalf(t, strings.Join(Nearest(c.name, names, 3), " "), c.want, "Nearest(%q)", c.name)
 	}
 	if got := Nearest("symbol", names, 1); len(got) != 1 {
 		t.Errorf("the limit is not kept: %q", got)

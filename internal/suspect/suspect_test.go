@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/suspect"
+	"github.com/toolhost/toolhost/internal/test/assert"
 )
 
 // What a description hides from the eye is marked, and nothing of it is lost; plain ones stay as they are.
@@ -24,8 +25,6 @@ func TestMark(t *testing.T) {
 		"A read of what is read.":                             "A read of what is read.",
 		"Sets the environment variable HOME.":                 "Sets the environment variable HOME.",
 	} {
-		if got := suspect.Mark(text, "files.read", tools); got != want {
-			t.Errorf("%.60q becomes\n%s, want\n%s", text, got, want)
-		}
+		assert.Equalf(t, suspect.Mark(text, "files.read", tools), want, "%.60q becomes", text)
 	}
 }

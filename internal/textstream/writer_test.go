@@ -1,12 +1,12 @@
 package textstream
 
 import (
-	"errors"
 	"strings"
 	"sync"
 	"testing"
 	"unicode/utf8"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -44,12 +44,8 @@ func FuzzWriter(f *testing.F) {
 		if !strings.HasPrefix(text, shown.String()) {
 			t.Errorf("%q was shown of %q", shown.String(), text)
 		}
-		if err := w.WriteString("x"); !errors.Is(err, ErrEnded) {
-			t.Errorf("after the end: %v", err)
-		}
-		if s.Take() != "" {
-			t.Error("the text is taken twice")
-		}
+		assert.ErrorIsf(t, w.WriteString("x"), ErrEnded, "after the end")
+		assert.Equalf(t, s.Take(), "", "the text is taken twice")
 	})
 }
 
@@ -72,9 +68,7 @@ func TestWriterIsFull(t *testing.T) {
 	for range 2 {
 		require.NoError(t, s.Writer().WriteString(half))
 	}
-	if err := s.Writer().WriteString("x"); !errors.Is(err, ErrFull) {
-		t.Errorf("beyond the bound: %v", err)
-	}
+	assert.ErrorIsf(t, s.Writer().WriteString("x"), ErrFull, "beyond the bound")
 	if n := len(s.Take()); n != Max {
 		t.Errorf("%d bytes", n)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/internal/trust"
 )
@@ -111,9 +112,7 @@ func TestStoreIsBounded(t *testing.T) {
 		"one that is trusted":     s.Trust(filepath.Join(dir, "new"), "x"),
 		"one that is named first": second(s.Counts(filepath.Join(dir, "new"), "x", trust.Circumstances{Inside: true, Named: true, First: true})),
 	} {
-		if err == nil || !strings.Contains(err.Error(), "is full") {
-			t.Errorf("%s: %v", name, err)
-		}
+		assert.ErrorContainsf(t, err, "is full", "%s", name)
 	}
 	fill(func(i int) string { return filepath.Join(dir, fmt.Sprint("gone-", i)) })
 	require.NoError(t, s.Trust(here, "x"))
@@ -169,9 +168,7 @@ func TestOneIsFirst(t *testing.T) {
 	for i := range 8 {
 		all.Go(func() {
 			ok, err := s.Counts(file, fmt.Sprint(i), trust.Circumstances{Inside: true, Named: true, First: true})
-			if err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, err)
 			if ok {
 				first.Add(1)
 			}

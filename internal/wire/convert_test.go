@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
@@ -78,9 +79,7 @@ func TestDurations(t *testing.T) {
 		}
 	}
 	for n, want := range map[int]int32{0: 0, -1: -1, 1 << 40: math.MaxInt32, -1 << 40: math.MinInt32} {
-		if got := saturate(n); got != want {
-			t.Errorf("%d: %d, want %d", n, got, want)
-		}
+		assert.Equalf(t, saturate(n), want, "%d", n)
 	}
 }
 

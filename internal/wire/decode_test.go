@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
 )
@@ -33,18 +34,14 @@ func TestParseRequest(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, want) || !reflect.DeepEqual(seen, []string{"fs.read", "s", "cli"}) {
 		t.Errorf("%+v, %v, interned %q, want %+v", got, err, seen, want)
 	}
-	if cap(got.call.Arguments) != len(got.call.Arguments) {
-		t.Error("whoever appends to the arguments writes over what follows them")
-	}
+	assert.Equalf(t, cap(got.call.Arguments), len(got.call.Arguments), "whoever appends to the arguments writes over what follows them")
 	// The ID of a long request does not share its memory.
 	long := appendRequest(nil, &request{call: tool.Call{ID: "c1", Arguments: make([]byte, shortRequest)}})
 	if got, err = parseRequest(long, nil); err != nil {
 		t.Fatal(err)
 	}
 	clear(long)
-	if got.call.ID != "c1" {
-		t.Errorf("the ID became %q", got.call.ID)
-	}
+	assert.Equalf(t, got.call.ID, "c1", "the ID became")
 	for _, ms := range []int64{-1, 1, math.MaxInt64, math.MinInt64} {
 		b := protowire.AppendVarint(protowire.AppendTag(nil, requestTimeout, protowire.VarintType), uint64(ms))
 		got, err := parseRequest(b, nil)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -76,9 +77,7 @@ func TestSettle(t *testing.T) {
 	}
 	res := tool.Result{Content: content}
 	checkResponse(t, &res, nil)
-	if got := content[1].(tool.TextContent).Text; got != bad {
-		t.Errorf("the handler's own text became %q", got)
-	}
+	assert.Equalf(t, content[1].(tool.TextContent).Text, bad, "the handler's own text became")
 }
 
 func TestCleanFast(t *testing.T) {

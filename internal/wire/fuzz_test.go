@@ -12,6 +12,7 @@ import (
 	"github.com/toolhost/toolhost/internal/errorcode"
 	"github.com/toolhost/toolhost/internal/fixture"
 	"github.com/toolhost/toolhost/internal/need"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
@@ -54,9 +55,7 @@ func FuzzResult(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r, err := parseResponse(bytes.Clone(b))
 		if err != nil {
-			if errorcode.Of(tool.CodeOf(err)).From != errorcode.Plugin {
-				t.Errorf("the code of %v", err)
-			}
+			assert.Equalf(t, errorcode.Of(tool.CodeOf(err)).From, errorcode.Plugin, "the code of %v", err)
 			return
 		}
 		if !utf8.ValidString(r.Text()) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -137,9 +138,7 @@ func TestInboxBudget(t *testing.T) {
 	for range firstWindow / chunkSize {
 		require.NoError(t, chunk(3, 0, chunkSize))
 	}
-	if err := chunk(3, 0, 1); !errors.Is(err, ErrProtocol) {
-		t.Errorf("past the first window: %v", err)
-	}
+	assert.ErrorIsf(t, chunk(3, 0, 1), ErrProtocol, "past the first window")
 	if granted[1] > messageWindow {
 		t.Errorf("%d bytes are under way, more than %d", granted[1], messageWindow)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -86,9 +87,7 @@ func TestInherited(t *testing.T) {
 	theirs := require.Must(b.(*net.UnixConn).File())(t)
 	cmd, lines := child(t, "3", theirs)
 	_, _ = theirs.Close(), b.Close()
-	if got := lineWith(t, lines, "error: "); got != `error: <nil>, again: <nil> <nil>, variable: ""` {
-		t.Error(got)
-	}
+	assert.Equal(t, lineWith(t, lines, "error: "), `error: <nil>, again: <nil> <nil>, variable: ""`)
 	if got := lineWith(t, lines, "grandchild: "); !strings.HasPrefix(got, "grandchild: <nil> sockets:  variable: ") ||
 		strings.HasSuffix(got, "3") {
 		t.Errorf("what the process starts inherits: %s", got)

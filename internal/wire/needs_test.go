@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
@@ -89,9 +90,7 @@ func TestNeedsInParts(t *testing.T) { //nolint:paralleltest // it measures memor
 		t.Errorf("%+v, %v", got.Needs, err)
 	}
 	half := part(&pluginv1.Needs{Net: make([]string, 200)})
-	if err := got.UnmarshalBinary(append(half, half...)); err == nil || !strings.Contains(err.Error(), "more than 256 entries of net") {
-		t.Errorf("%v", err)
-	}
+	assert.ErrorContains(t, got.UnmarshalBinary(append(half, half...)), "more than 256 entries of net")
 	size := maxDescription / byDay(16, 1) // a sixteenth would still become more than is allowed
 	flood := lengthField(fieldNeeds, []byte(strings.Repeat("\x0a\x00", size/2)))
 	empty := []byte(strings.Repeat(string(protowire.AppendBytes(protowire.AppendTag(nil, fieldNeeds, protowire.BytesType), nil)), size/2))

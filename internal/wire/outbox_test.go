@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -102,9 +103,7 @@ func TestOutboxOrder(t *testing.T) {
 	})
 	got, _ := r.frames(t)
 	want := []string{"end4", "cancel5", "end3", "first1", "first2", "chunk1", "chunk2", "chunk1", "end2", "chunk1"}
-	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
+	assert.Equalf(t, fmt.Sprint(got), fmt.Sprint(want), "got %v, want %v", got, want)
 	if o.granted(1, chunkSize-1) || o.granted(2, 1<<20) || o.granted(77, 1) {
 		t.Error("a window that lets nothing go, lets something go")
 	}
@@ -118,9 +117,7 @@ func TestOutboxOrder(t *testing.T) {
 	}
 	_, payloads := r.frames(t)
 	for n, p := range payloads {
-		if len(bytes.Trim(p, string([]byte{byte(n)}))) != 0 {
-			t.Errorf("the bytes of %d are not its own", n)
-		}
+		assert.Equalf(t, len(bytes.Trim(p, string([]byte{byte(n)}))), 0, "the bytes of %d are not its own", n)
 	}
 }
 
@@ -158,9 +155,7 @@ func TestOutboxDrop(t *testing.T) {
 			t.Errorf("%+v: dropped twice", c)
 		}
 	}
-	if len(o.whole)+len(o.chunked)+len(o.waiting) != 0 {
-		t.Error("something is left")
-	}
+	assert.Equalf(t, len(o.whole)+len(o.chunked)+len(o.waiting), 0, "something is left")
 }
 
 // A caller that must not wait for the receiver writes little, whatever others have queued.
@@ -205,9 +200,7 @@ func TestOutboxConcurrent(t *testing.T) {
 				} else {
 					err = o.flush()
 				}
-				if err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, err)
 			}
 		})
 	}
@@ -239,16 +232,10 @@ func TestOutboxFails(t *testing.T) {
 	if err := o.flush(); err != nil { // a goroutine meets it
 		t.Errorf("got %v", err)
 	}
-	if err := within(t, "the failure", told); !errors.Is(err, broken) {
-		t.Errorf("got %v", err)
-	}
+	assert.ErrorIs(t, within(t, "the failure", told), broken)
 	o.put(2, 10)
-	if err := o.flush(); !errors.Is(err, broken) {
-		t.Errorf("later: %v", err)
-	}
+	assert.ErrorIsf(t, o.flush(), broken, "later")
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(o.waiting)+len(o.chunked)+len(o.whole) != 0 {
-		t.Error("something is kept")
-	}
+	assert.Equalf(t, len(o.waiting)+len(o.chunked)+len(o.whole), 0, "something is kept")
 }

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/toolhost/toolhost/internal/callctx"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	pluginv1 "github.com/toolhost/toolhost/proto/toolhost/plugin/v1"
@@ -327,9 +328,7 @@ func TestServeThousandsBlocked(t *testing.T) {
 		}
 		p.on(calls + 3)
 		p.close()
-		if err := within(t, "the end", ended); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, within(t, "the end", ended))
 	})
 }
 

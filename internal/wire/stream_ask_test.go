@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolhost/toolhost/internal/deadline"
 	"github.com/toolhost/toolhost/internal/form"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -253,9 +254,7 @@ func TestAskTime(t *testing.T) {
 		ctx = deadline.NewPausable(pausedBy{parent, &ctx}, begun.Add(limit), nil, time.Time{}, nil)
 		defer ctx.Cancel(nil)
 		_ = wantCode(t, within(t, "the call", begin(ctx, s, tool.Call{Name: "ask", Arguments: []byte("?")})), tool.CodeDeadlineExceeded)
-		if took := time.Since(begun); took != 3*limit {
-			t.Errorf("the call took %v", took)
-		}
+		assert.Equalf(t, time.Since(begun), 3*limit, "the call took")
 	})
 }
 

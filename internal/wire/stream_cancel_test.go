@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/internal/deadline"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -63,9 +64,7 @@ func TestStreamCancel(t *testing.T) {
 		if e := wantCode(t, o, tool.CodeCanceled); e.Unsent || !errors.Is(o.err, context.Canceled) {
 			t.Errorf("got %+v", e)
 		}
-		if err := within(t, "the handler's context", told); !errors.Is(err, context.Canceled) {
-			t.Errorf("the handler's context says %v", err)
-		}
+		assert.ErrorIsf(t, within(t, "the handler's context", told), context.Canceled, "the handler's context says")
 		wantText(t, within(t, "another call", begin(t.Context(), s, tool.Call{Name: "echo", Arguments: []byte("on")})), "on")
 		close(let)
 		settled(t, s.Stream) // without other calls, the idle reader receives the late answer

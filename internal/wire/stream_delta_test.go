@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/callctx"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -122,9 +123,7 @@ func TestStreamEnds(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		c := begin(tool.WithDeltas(ctx, func(tool.Delta) { cancel() }), s, tool.Call{Name: "wait"})
 		_ = wantCode(t, within(t, "the call", c), tool.CodeCanceled)
-		if err := within(t, "the handler", gone); !errors.Is(err, context.Canceled) {
-			t.Errorf("when its caller has gone: %v", err)
-		}
+		assert.ErrorIsf(t, within(t, "the handler", gone), context.Canceled, "when its caller has gone")
 		ctx, shown := shownTo(t.Context())
 		_ = wantCode(t, within(t, "the call", begin(ctx, s, tool.Call{Name: "fail"})), tool.CodeToolFailed)
 		if got := shown.String(); got != "begun" && got != "" {

@@ -71,9 +71,7 @@ func socketPair(t testing.TB) (a, b net.Conn) {
 func listen(t testing.TB) net.Listener {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "th-wire-") // a short path, as addresses are short
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	l := require.Must(net.Listen("unix", filepath.Join(dir, "s")))(t)
 	return l

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -92,9 +93,7 @@ func TestServeLosesHost(t *testing.T) {
 		}
 		_ = s.Stream.Close()
 		for range 10 {
-			if err := within(t, "the end", told); !errors.Is(err, context.Canceled) {
-				t.Errorf("got %v", err)
-			}
+			assert.ErrorIs(t, within(t, "the end", told), context.Canceled)
 		}
 		s.stop() // returns when Serve does
 	})

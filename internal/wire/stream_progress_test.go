@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/internal/callctx"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -151,15 +152,11 @@ func TestStreamLog(t *testing.T) {
 		wantText(t, within(t, "the call", begin(t.Context(), s, tool.Call{Name: "say", ID: "c1"})), "said")
 		for _, want := range []string{"trace:trace@c1", "debug:debug@c1", "info:info key=1 odd@c1", "warn:bad \uFFFD@c1",
 			"error:error@c1"} {
-			if got := within(t, "a line", logged); got != want {
-				t.Errorf("got %q, want %q", got, want)
-			}
+			assert.Equal(t, within(t, "a line", logged), want)
 		}
 		ctx := context.WithValue(t.Context(), callctx.Trace{}, &tool.Trace{Parent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"})
 		within(t, "the call", begin(ctx, s, tool.Call{Name: "say", ID: "c2"}))
-		if got := within(t, "a line", logged); got != "trace:trace@c20af7651916cd43dd8448eb211c80319c" {
-			t.Errorf("of a trace: %q", got)
-		}
+		assert.Equalf(t, within(t, "a line", logged), "trace:trace@c20af7651916cd43dd8448eb211c80319c", "of a trace")
 	})
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/fixture"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -62,13 +63,9 @@ func dial(t *testing.T, register func(grpc.ServiceRegistrar)) *remote {
 	var once sync.Once
 	r := &remote{Client: wire.NewClient(conn), stop: func() {
 		once.Do(func() {
-			if err := conn.Close(); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, conn.Close())
 			server.Stop()
-			if err := <-served; err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, <-served)
 		})
 	}}
 	t.Cleanup(r.stop)
@@ -243,9 +240,7 @@ func TestExecuteStrangeAnswers(t *testing.T) {
 			t.Parallel()
 			strange := dial(t, func(r grpc.ServiceRegistrar) { pluginv1.RegisterToolPluginServer(r, &c.s) })
 			_, err := strange.Execute(t.Context(), tool.Call{Name: "t"})
-			if tool.CodeOf(err) != c.want {
-				t.Errorf("%+v, want %s", err, c.want)
-			}
+			assert.Equalf(t, tool.CodeOf(err), c.want, "%+v, want %s", err, c.want)
 		})
 	}
 }
@@ -254,9 +249,7 @@ func TestExecuteTooLarge(t *testing.T) {
 	t.Parallel()
 	c := connect(t, &wire.Server{Provider: &odd{result: tool.Text(strings.Repeat("x", wire.MaxMessage))}})
 	_, err := c.Execute(t.Context(), tool.Call{Name: "t"})
-	if tool.CodeOf(err) != tool.CodeResourceExhausted {
-		t.Errorf("%v, want %s", err, tool.CodeResourceExhausted)
-	}
+	assert.Equalf(t, tool.CodeOf(err), tool.CodeResourceExhausted, "%v, want %s", err, tool.CodeResourceExhausted)
 }
 
 func TestExecuteWithoutAConnection(t *testing.T) {

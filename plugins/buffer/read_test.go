@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/callctx"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/plugins/internal/lines"
 	"github.com/toolhost/toolhost/plugins/internal/truncate"
@@ -156,9 +157,7 @@ func TestTheSessionIdleForLongestIsForgotten(t *testing.T) {
 	for _, c := range [][2]string{
 		{"1", "true"}, {"2", "true"}, {"3", "true"}, {"1", "of 1false"}, {"4", "true"}, {"1", "of 1false"}, {"2", "true"}, {"3", "true"},
 	} {
-		if got := visit(c[0]); got != c[1] {
-			t.Errorf("session %s: %q, want %q", c[0], got, c[1])
-		}
+		assert.Equalf(t, visit(c[0]), c[1], "session %s", c[0])
 	}
 	if len(r.sessions) != 3 || r.order.Len() != 3 {
 		t.Errorf("%d sessions are known", len(r.sessions))

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/plugins/execution/internal/form"
 	"github.com/toolhost/toolhost/plugins/execution/internal/target"
@@ -37,9 +38,7 @@ func TestExpressions(t *testing.T) {
 	if v := out.Values[0]; v.Type != "fmt.Stringer" || v.Dynamic != "shop.item" || v.Text != "MILK at 2" {
 		t.Errorf("a value in an interface: %+v", v)
 	}
-	if out.Package != "example.com/shop" {
-		t.Errorf("evaluated in %s", out.Package)
-	}
+	assert.Equalf(t, out.Package, "example.com/shop", "evaluated in")
 }
 
 func TestStatements(t *testing.T) {
@@ -255,14 +254,10 @@ func TestScratch(t *testing.T) {
 	}
 	for _, p := range []plugin{bare, module} {
 		err := filepath.WalkDir(p.Root, func(path string, _ os.DirEntry, err error) error {
-			if strings.Contains(path, "toolhost") {
-				t.Errorf("the workspace has %s", path)
-			}
+			assert.NotContainsf(t, path, "toolhost", "the workspace has")
 			return err
 		})
-		if err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, err)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/toolhost/toolhost/internal/confine"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/plugins/execution/internal/tempdir"
 )
@@ -72,9 +73,7 @@ var c *exec.Cmd
 for range 16 { c = exec.Command("sleep", "60"); c.Start() }
 c.Wait()`
 	confined(t, `{"processes": 8, "time": "20s"}`, text, func(t *testing.T, out result) {
-		if out.kind != "processes" {
-			t.Errorf("got %+v", out)
-		}
+		assert.Equalf(t, out.kind, "processes", "got %+v", out)
 	})
 }
 
@@ -126,9 +125,7 @@ func TestDescriptors(t *testing.T) {
 		t.Errorf("the limit of processes: %s, want %s", out.Stdout, want)
 	}
 	out = p.must(t, "var l syscall.Rlimit\nerr := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &l)\nfmt.Print(l.Max, err)")
-	if out.Stdout != "1073741824 <nil>" {
-		t.Errorf("the limit of files: %s", out.Stdout)
-	}
+	assert.Equalf(t, out.Stdout, "1073741824 <nil>", "the limit of files")
 }
 
 // A program has its own session, and so no terminal, whoever started the plugin.

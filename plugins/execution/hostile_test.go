@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/plugins/execution/internal/program"
 )
@@ -82,9 +83,7 @@ func TestEndlessLoop(t *testing.T) {
 		t.Errorf("a deadlock: %s", out.Text())
 	}
 	for _, leaked := range []string{"toolhost", "runtime.gopark", "goroutine 0"} {
-		if strings.Contains(out.Text(), leaked) {
-			t.Errorf("%s is in %s", leaked, out.Text())
-		}
+		assert.NotContainsf(t, out.Text(), leaked, "%s is in", leaked)
 	}
 	if took := time.Since(begin); took > ceiling {
 		t.Errorf("it took %v", took)
@@ -119,9 +118,7 @@ func TestFlood(t *testing.T) {
 		t.Errorf("a large value has %d bytes", n)
 	}
 	out = p.must(t, "[]string{\"\\xff\\xfe\"}[0]")
-	if out.Values[0].Value != `"\xff\xfe"` {
-		t.Errorf("a value that is not UTF-8: %+v", out.Values)
-	}
+	assert.Equalf(t, out.Values[0].Value, `"\xff\xfe"`, "a value that is not UTF-8: %+v", out.Values)
 	if out := p.must(t, "os.Stdout.Write([]byte{0xff, 'a'})"); out.Stdout != "\uFFFDa" {
 		t.Errorf("output that is not UTF-8: %q", out.Stdout)
 	}

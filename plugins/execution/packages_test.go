@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/plugins/execution/internal/gocheck"
 	"github.com/toolhost/toolhost/plugins/execution/internal/gotest"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -238,9 +239,7 @@ func TestRunTestsThatFail(t *testing.T) {
 			t.Errorf("%s: %+v", c.test, got)
 		}
 		got.Stack, got.Package, got.Seconds = "", "", 0
-		if got != c.want {
-			t.Errorf("%s: %+v, want %+v", c.test, got, c.want)
-		}
+		assert.Equalf(t, got, c.want, "%s", c.test)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 )
 
@@ -29,12 +30,8 @@ func TestEdit(t *testing.T) {
 		{args{"original": " 2 é", "modified": ""}, editOut{"file", 0, 1}, ""},
 	} {
 		c.arguments["path"] = "./file"
-		if got := p.edit(t, c.arguments); got != c.out {
-			t.Errorf("%v = %+v", c.arguments, got)
-		}
-		if got := p.Must(t, "fs.read", args{"path": "file"}).Text(); got != c.text {
-			t.Errorf("%v: the file has %q", c.arguments, got)
-		}
+		assert.Equalf(t, p.edit(t, c.arguments), c.out, "%v", c.arguments)
+		assert.Equalf(t, p.Must(t, "fs.read", args{"path": "file"}).Text(), c.text, "%v: the file has", c.arguments)
 	}
 	p.WriteFile(t, "file", "aa")
 	if got := p.Must(t, "fs.edit", args{"path": "file", "original": "a", "modified": "b", "replace_all": true}).Text(); got != "Replaced 2 places in file, which has 2 bytes now." {
@@ -78,9 +75,7 @@ func TestEditRefusals(t *testing.T) {
 			t.Errorf("the preview of %v = %q, %v", arguments, r.Text(), err)
 		}
 	}
-	if got := p.Must(t, "fs.read", args{"path": "file", "limit": maxRead}).Text(); got != content {
-		t.Errorf("the file has %q", got)
-	}
+	assert.Equalf(t, p.Must(t, "fs.read", args{"path": "file", "limit": maxRead}).Text(), content, "the file has")
 }
 
 func TestEditIsBounded(t *testing.T) {
@@ -90,9 +85,7 @@ func TestEditIsBounded(t *testing.T) {
 	p.WriteFile(t, "file", content)
 	arguments := args{"path": "file", "original": "a", "modified": strings.Repeat("b", 1<<20), "replace_all": true} // 1 TiB
 	p.WantFailure(t, "fs.edit", arguments, "file would be larger than 33554432 bytes")
-	if got := p.Must(t, "fs.read", args{"path": "file", "limit": maxRead}).Text(); got != content {
-		t.Error("the file changed")
-	}
+	assert.Equalf(t, p.Must(t, "fs.read", args{"path": "file", "limit": maxRead}).Text(), content, "the file changed")
 }
 
 func TestEditPreview(t *testing.T) {
@@ -103,9 +96,7 @@ func TestEditPreview(t *testing.T) {
 	if want := "--- a/file\n+++ b/file\n@@ -1,3 +1,3 @@\n-one\n+1\n two\n-one\n+1\n"; err != nil || r.IsError || r.Text() != want {
 		t.Errorf("preview = %q, %v", r.Text(), err)
 	}
-	if got := p.Must(t, "fs.read", args{"path": "file"}).Text(); got != "one\ntwo\none\n" {
-		t.Errorf("the file has %q", got)
-	}
+	assert.Equalf(t, p.Must(t, "fs.read", args{"path": "file"}).Text(), "one\ntwo\none\n", "the file has")
 }
 
 func TestEditsAtOnceAreAllMade(t *testing.T) {
@@ -127,9 +118,7 @@ func TestEditsAtOnceAreAllMade(t *testing.T) {
 		})
 	}
 	editors.Wait()
-	if got := p.Must(t, "fs.read", args{"path": "file"}).Text(); got != after.String() {
-		t.Errorf("the file has %q", got)
-	}
+	assert.Equalf(t, p.Must(t, "fs.read", args{"path": "file"}).Text(), after.String(), "the file has")
 }
 
 func TestSeveralEdits(t *testing.T) {

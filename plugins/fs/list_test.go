@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 )
 
@@ -116,18 +117,14 @@ func TestListHonoursGitignore(t *testing.T) {
 		for _, e := range p.list(t, c.arguments).Entries {
 			got = append(got, e.Path)
 		}
-		if strings.Join(got, " ") != c.want {
-			t.Errorf("%v = %q, want %q", c.arguments, got, c.want)
-		}
+		assert.Equalf(t, strings.Join(got, " "), c.want, "%v = %q, want %q", c.arguments, got, c.want)
 	}
 }
 
 func TestListReads(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	if got := p.Must(t, "fs.list", args{}).Text(); got != "Nothing to list.\n" {
-		t.Errorf("empty = %q", got)
-	}
+	assert.Equalf(t, p.Must(t, "fs.list", args{}).Text(), "Nothing to list.\n", "empty")
 	p.WriteFile(t, "dir/x", "")
 	p.WriteFile(t, "line\nbreak", "12345")
 	got := strings.Split(p.Must(t, "fs.list", args{}).Text(), "\n")
@@ -135,7 +132,5 @@ func TestListReads(t *testing.T) {
 		!strings.HasPrefix(got[1], "file               5  2") || !strings.HasSuffix(got[1], `  "line\nbreak"`) {
 		t.Errorf("text = %q", got)
 	}
-	if got := p.Must(t, "fs.list", args{"limit": 1}).Text(); !strings.Contains(got, "There are more; these are the first 1 ") {
-		t.Errorf("limited = %q", got)
-	}
+	assert.Containsf(t, p.Must(t, "fs.list", args{"limit": 1}).Text(), "There are more; these are the first 1 ", "limited")
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/plugins/internal/workspace"
 	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
@@ -131,7 +132,5 @@ func TestWithoutRootTheWorkingDirectoryCounts(t *testing.T) {
 	p := plugin{workspacetest.New(t, t.TempDir(), tools(&workspace.Current{})...)}
 	t.Chdir(p.Root)
 	p.WriteFile(t, "file", "here")
-	if got := p.Must(t, "fs.read", args{"path": "file"}).Text(); got != "here" {
-		t.Errorf("file = %q", got)
-	}
+	assert.Equalf(t, p.Must(t, "fs.read", args{"path": "file"}).Text(), "here", "file")
 }

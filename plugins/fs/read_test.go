@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -37,9 +38,7 @@ func TestReadThroughALinkInside(t *testing.T) {
 	p := start(t)
 	p.WriteFile(t, "dir/file", "inside")
 	p.Symlink(t, "dir", "link")
-	if got := p.Must(t, "fs.read", args{"path": "link/file"}).Text(); got != "inside" {
-		t.Errorf("link/file = %q", got)
-	}
+	assert.Equalf(t, p.Must(t, "fs.read", args{"path": "link/file"}).Text(), "inside", "link/file")
 }
 
 func TestReadBinary(t *testing.T) {
@@ -83,9 +82,7 @@ func TestReadParts(t *testing.T) {
 		if c.limit > 0 {
 			arguments["limit"] = c.limit
 		}
-		if got := p.Must(t, "fs.read", arguments).Text(); got != c.want {
-			t.Errorf("offset %d, limit %d = %q, want %q", c.offset, c.limit, got, c.want)
-		}
+		assert.Equalf(t, p.Must(t, "fs.read", arguments).Text(), c.want, "offset %d, limit %d", c.offset, c.limit)
 	}
 }
 
@@ -103,9 +100,7 @@ func TestReadPartsAreTheWhole(t *testing.T) {
 			}
 			parts.WriteString(got)
 		}
-		if parts.String() != whole {
-			t.Errorf("limit %d: the parts are not the whole", limit)
-		}
+		assert.Equalf(t, parts.String(), whole, "limit %d: the parts are not the whole", limit)
 	}
 }
 
@@ -270,9 +265,7 @@ func TestNamesThatAreNotUTF8(t *testing.T) {
 func TestReadOfUnknownSizeIsBounded(t *testing.T) {
 	t.Parallel()
 	f, err := os.Open("/dev/zero") // like a file that grows forever
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = f.Close() }()
 	if part, err := readPart(t.Context(), f, 0, 0); err != nil || len(part.bytes()) != usualBytes || !strings.Contains(part.note(0), "bytes 0 to 65536; offset") {
 		t.Errorf("error = %v, %q", err, part.note(0))

@@ -2,13 +2,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -41,9 +41,7 @@ func TestSearch(t *testing.T) {
 		{args{"pattern": "gone"}, "No match in 5 files.\n"},
 		{args{"pattern": "needle", "limit": 1}, "b.md:3:1: needle needle\nThere are more (raise limit, or narrow the search with path, glob or a longer pattern).\n"},
 	} {
-		if got := p.Must(t, "fs.search", c.arguments).Text(); got != c.want {
-			t.Errorf("%v = %q, want %q", c.arguments, got, c.want)
-		}
+		assert.Equalf(t, p.Must(t, "fs.search", c.arguments).Text(), c.want, "%v", c.arguments)
 	}
 	out := p.search(t, args{"pattern": "needle", "limit": 3})
 	if out.Matches != 3 || out.Truncated || out.Searched != 5 || len(out.Files) != 3 || out.Files[1].Lines[0] != (searchLine{1, 6, "// é needle"}) {
@@ -60,9 +58,7 @@ func TestSearchContext(t *testing.T) {
 	}
 	p.WriteFile(t, "f", content.String())
 	want := "f-2- 2\nf:3:2: 3x\nf-4- 4\nf:5:2: 5x\nf:6:2: 6x\nf-7- 7\n--\nf-14- 14\nf:15:3: 15x\nf-16- 16\n--\nf-19- 19\nf:20:3: 20x\n"
-	if got := p.Must(t, "fs.search", args{"pattern": "x", "context": 1}).Text(); got != want {
-		t.Errorf("context = %q", got)
-	}
+	assert.Equalf(t, p.Must(t, "fs.search", args{"pattern": "x", "context": 1}).Text(), want, "context")
 }
 
 func TestSearchSkipsWhatRipgrepSkips(t *testing.T) {
@@ -95,9 +91,7 @@ func TestSearchSkipsWhatRipgrepSkips(t *testing.T) {
 		var got []string
 		for _, f := range out.Files {
 			got = append(got, f.Path)
-			if len(f.Lines) != 1 {
-				t.Errorf("%v: %+v", c.arguments, f)
-			}
+			assert.Equalf(t, len(f.Lines), 1, "%v: %+v", c.arguments, f)
 		}
 		if strings.Join(got, " ") != c.want || out.Binary != c.binary {
 			t.Errorf("%v = %q, %d binary; want %q", c.arguments, got, out.Binary, c.want)
@@ -160,9 +154,7 @@ func TestSearchFailures(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := p.Execute(ctx, tool.Call{Name: "fs.search", Arguments: []byte(`{"pattern": "a"}`)})
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("canceled: %v", err)
-	}
+	assert.ErrorIsf(t, err, context.Canceled, "canceled")
 }
 
 func TestSearchReadsEncodings(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 )
@@ -34,14 +35,10 @@ func TestStat(t *testing.T) {
 			t.Errorf("%s was modified %v", path, got.Modified)
 		}
 		got.Modified = time.Time{}
-		if got != want {
-			t.Errorf("%s = %+v", path, got)
-		}
+		assert.Equalf(t, got, want, "%s", path)
 	}
 	want := "path:     dir/file\nkind:     file\nsize:     5\nmodified: 2020-02-03T04:05:06Z\nmode:     0600\n"
-	if got := p.Must(t, "fs.stat", args{"path": "dir/file"}).Text(); got != want {
-		t.Errorf("text = %q", got)
-	}
+	assert.Equalf(t, p.Must(t, "fs.stat", args{"path": "dir/file"}).Text(), want, "text")
 	if got := p.Must(t, "fs.stat", args{"path": "link"}).Text(); !strings.HasSuffix(got, "target:   dir\n") {
 		t.Errorf("text = %q", got)
 	}

@@ -139,9 +139,7 @@ func TestGitIsProtected(t *testing.T) {
 	p.WantText(t, "fs.write", args{"path": ".gitignore", "content": "*.o"}, "Wrote 3 bytes to .gitignore, a new file.")
 
 	current := &workspace.Current{}
-	if err := current.Configure(t.Context(), pluginsdk.Config{Root: p.Root, JSON: []byte(`{"allow_git": true}`)}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, current.Configure(t.Context(), pluginsdk.Config{Root: p.Root, JSON: []byte(`{"allow_git": true}`)}))
 	allowed := plugin{p.Tools}
 	allowed.Set, _ = tool.NewSet(tools(current)...)
 	allowed.WantText(t, "fs.write", args{"path": ".git/config", "content": "new"}, "Wrote 3 bytes to .git/config.")

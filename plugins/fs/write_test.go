@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/plugins/internal/workspace"
 	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 )
@@ -24,13 +25,9 @@ func TestWrite(t *testing.T) {
 	if got, want := p.write(t, "dir/file", ""), (workspace.Written{Path: "dir/file"}); got != want {
 		t.Errorf("again: %+v", got)
 	}
-	if got := p.Must(t, "fs.read", args{"path": "dir/file"}).Text(); got != "" {
-		t.Errorf("content = %q", got)
-	}
+	assert.Equalf(t, p.Must(t, "fs.read", args{"path": "dir/file"}).Text(), "", "content")
 	for want, path := range map[string]string{"Wrote 1 byte to new, a new file.": "new", "Wrote 1 byte to dir/file.": "dir/file"} {
-		if got := p.Must(t, "fs.write", args{"path": path, "content": "x"}).Text(); got != want {
-			t.Errorf("text = %q, want %q", got, want)
-		}
+		assert.Equalf(t, p.Must(t, "fs.write", args{"path": path, "content": "x"}).Text(), want, "text")
 	}
 }
 

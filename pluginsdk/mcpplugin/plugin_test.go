@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/binaries"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/mcpplugin"
@@ -141,9 +142,7 @@ func TestPluginPassesOn(t *testing.T) {
 	if _, err := s.Execute(t.Context(), tool.Call{Name: "log"}); err != nil {
 		t.Error(err)
 	}
-	if !strings.Contains(log.String(), "calc: almost full") {
-		t.Errorf("the log is %s", log)
-	}
+	assert.Containsf(t, log.String(), "calc: almost full", "the log is %s", log)
 
 	ctx, cancel := context.WithCancel(t.Context())
 	var got tool.Progress
@@ -165,9 +164,7 @@ func TestPluginHasASessionForEach(t *testing.T) {
 			s = other
 		}
 		r, err := s.Execute(t.Context(), tool.Call{Name: "count"})
-		if got := textIn(t, r, err); got != want {
-			t.Errorf("call %d counts %s, want %s", i, got, want)
-		}
+		assert.Equalf(t, textIn(t, r, err), want, "call %d counts", i)
 	}
 }
 

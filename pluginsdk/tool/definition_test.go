@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -105,9 +106,7 @@ func TestCheck(t *testing.T) {
 			c.spoil(&d)
 			err := d.Check()
 			if c.want == "" {
-				if err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, err)
 				return
 			}
 			var e *tool.Error
@@ -158,9 +157,7 @@ func TestDefinitionJSON(t *testing.T) {
 	for _, want := range []string{
 		`"safety":"cautious"`, `"timeout":"1m30s"`, `"input_schema":{"type":"object"}`, `"period":"1m0s"`,
 	} {
-		if !strings.Contains(string(b), want) {
-			t.Errorf("%s has no %s", b, want)
-		}
+		assert.Containsf(t, string(b), want, "%s has no %s", b, want)
 	}
 	var got tool.Definition
 	if err := json.Unmarshal(b, &got); err != nil || !reflect.DeepEqual(got, full()) {
@@ -180,8 +177,6 @@ func TestCapability(t *testing.T) {
 		"": false, ":": false, "a:": false, ":a": false, "a:b:c": false, "A": false, "1a": false, "a b": false, "fs:read\n": false,
 		tool.Capability(strings.Repeat("a", 33)): false,
 	} {
-		if c.Valid() != want {
-			t.Errorf("%q: %v, want %v", c, c.Valid(), want)
-		}
+		assert.Equalf(t, c.Valid(), want, "%q", c)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -40,9 +41,7 @@ func TestErrorText(t *testing.T) {
 		"EOF (do this)":  {Err: io.EOF, Hint: "do this"},
 		"internal":       {Code: tool.CodeInternal},
 	} {
-		if e.Error() != want {
-			t.Errorf("%q, want %q", e.Error(), want)
-		}
+		assert.Equal(t, e.Error(), want)
 	}
 	e := tool.Errorf(tool.CodeRateLimited, "slow down: %w", io.EOF)
 	if e.Code != tool.CodeRateLimited || e.Message != "slow down: EOF" || !errors.Is(e, io.EOF) {
@@ -66,9 +65,7 @@ func TestCodeOf(t *testing.T) {
 		{context.Canceled, tool.CodeCanceled},
 		{fmt.Errorf("around: %w", context.DeadlineExceeded), tool.CodeDeadlineExceeded},
 	} {
-		if got := tool.CodeOf(c.err); got != c.want {
-			t.Errorf("%v: %s, want %s", c.err, got, c.want)
-		}
+		assert.Equalf(t, tool.CodeOf(c.err), c.want, "%v", c.err)
 		e := tool.AsError(c.err)
 		if (e == nil) != (c.err == nil) || e != nil && (e.Code != c.want || !errors.Is(c.err, e) && !errors.Is(e, c.err)) {
 			t.Errorf("%v as an Error: %+v", c.err, e)
@@ -124,7 +121,5 @@ func TestExecutionError(t *testing.T) {
 		t.Errorf("the handler's error was changed: %+v", coded)
 	}
 	e = tool.ExecutionError("other", tool.ExecutionError("a.b", io.EOF))
-	if e.Message != "tool other execution failed: "+prefix+"EOF" {
-		t.Errorf("an error wrapped for two tools: %s", e.Message)
-	}
+	assert.Equalf(t, e.Message, "tool other execution failed: "+prefix+"EOF", "an error wrapped for two tools")
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/assert"
 )
 
 func TestModelText(t *testing.T) {
@@ -28,9 +30,7 @@ func TestModelText(t *testing.T) {
 		{&Error{Tool: "t", Message: "no", Hint: "later"}, "t", "no (later)", "no (later)"},
 		{context.Canceled, "t", "context canceled", "context canceled"},
 	} {
-		if got := ModelText(c.err, c.name); got != c.model {
-			t.Errorf("for a model: %q, want %q", got, c.model)
-		}
+		assert.Equalf(t, ModelText(c.err, c.name), c.model, "for a model")
 		if c.err != nil && c.err.Error() != c.human {
 			t.Errorf("for a person: %q, want %q", c.err.Error(), c.human)
 		}
@@ -45,8 +45,6 @@ func TestCalledBy(t *testing.T) {
 		{"fs.read-only, fs.readme, my.fs.read, fs.read.all and (fs.read)", "fs.read-only, fs.readme, my.fs.read, fs.read.all and (fs_read)"},
 		{"nothing", "nothing"},
 	} {
-		if got := calledBy(c.text, "fs.read", "fs_read"); got != c.want {
-			t.Errorf("%q, want %q", got, c.want)
-		}
+		assert.Equal(t, calledBy(c.text, "fs.read", "fs_read"), c.want)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -55,9 +56,7 @@ func TestResultJSON(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := require.Must(json.Marshal(c.r))(t)
-			if string(b) != c.want {
-				t.Errorf("%s, want %s", b, c.want)
-			}
+			assert.Equalf(t, string(b), c.want, "%s, want %s", b, c.want)
 			var back tool.Result
 			if err := json.Unmarshal(b, &back); err != nil || !reflect.DeepEqual(back, c.r) {
 				t.Errorf("decoded as %#v, %v, want %#v", back, err, c.r)
@@ -83,9 +82,7 @@ func TestResultJSONRefuses(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &r); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want ...%s...", text, err, want)
 		}
-		if r.Text() != "kept" {
-			t.Errorf("%s: a failed decoding changed the result: %+v", text, r)
-		}
+		assert.Equalf(t, r.Text(), "kept", "%s: a failed decoding changed the result: %+v", text, r)
 	}
 	if _, err := json.Marshal(tool.Result{Structured: json.RawMessage(`{`)}); err == nil {
 		t.Error("structured text that is not JSON was encoded")
@@ -108,9 +105,7 @@ func TestResultText(t *testing.T) {
 		"[link u (n)]":               one(tool.ResourceLink{URI: "u", Name: "n"}),
 		"a\n[link u]\n":              {Content: []tool.Content{tool.TextContent{Text: "a"}, tool.ResourceLink{URI: "u"}, tool.TextContent{}}},
 	} {
-		if got := r.Text(); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		assert.Equal(t, r.Text(), want)
 	}
 	if tool.Text("a").IsError || !tool.Failure("a").IsError {
 		t.Error("IsError is wrong")

@@ -3,6 +3,7 @@ package tool_test
 import (
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -53,9 +54,7 @@ func TestSafetyEffective(t *testing.T) {
 		tool.Unset: tool.Dangerous, tool.Safe: tool.Safe, tool.Cautious: tool.Cautious, tool.Dangerous: tool.Dangerous,
 		-1: tool.Dangerous, 9: tool.Dangerous,
 	} {
-		if got := s.Effective(); got != want {
-			t.Errorf("%v counts as %v, want %v", s, got, want)
-		}
+		assert.Equalf(t, s.Effective(), want, "%v counts as", s)
 	}
 }
 

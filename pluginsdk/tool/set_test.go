@@ -5,10 +5,10 @@ import (
 	"errors"
 	"io"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -61,21 +61,13 @@ func TestNewSetReportsAllFaults(t *testing.T) {
 		t.Errorf("%v lacks a sentinel", err)
 	}
 	for _, want := range []string{"tool name is empty", `"twice" is defined twice`, `"bare": the handler is nil`} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%v does not say: %s", err, want)
-		}
+		assert.Containsf(t, err.Error(), want, "%v does not say: %s", err, want)
 	}
-	if strings.Contains(err.Error(), "good") {
-		t.Errorf("%v names a valid tool", err)
-	}
+	assert.NotContainsf(t, err.Error(), "good", "%v names a valid tool", err)
 	_, err = tool.NewSet(named("twice", fine), named("twice", fine))
-	if tool.CodeOf(err) != tool.CodeAlreadyExists {
-		t.Errorf("a duplicate name has the code %s", tool.CodeOf(err))
-	}
+	assert.Equalf(t, tool.CodeOf(err), tool.CodeAlreadyExists, "a duplicate name has the code")
 	_, err = tool.NewSet(named("bare", nil))
-	if tool.CodeOf(err) != tool.CodeInvalidDefinition {
-		t.Errorf("a missing handler has the code %s", tool.CodeOf(err))
-	}
+	assert.Equalf(t, tool.CodeOf(err), tool.CodeInvalidDefinition, "a missing handler has the code")
 }
 
 func TestSetExecute(t *testing.T) {
@@ -146,9 +138,7 @@ func TestSetExecute(t *testing.T) {
 	if called {
 		t.Error("a call whose context had ended was run")
 	}
-	if err := errors.Join(s.Close(ctx), s.Close(ctx)); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, errors.Join(s.Close(ctx), s.Close(ctx)))
 }
 
 func TestSetPreview(t *testing.T) {
@@ -161,9 +151,7 @@ func TestSetPreview(t *testing.T) {
 		},
 		tool.Tool{Definition: tool.Definition{Name: "without", Description: "Has none."}, Handler: answer},
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, err = set.Preview(t.Context(), tool.Call{Name: "without"})
 	if !errors.Is(err, tool.ErrNoPreview) || tool.CodeOf(err) != tool.CodeNotFound {
 		t.Errorf("without: %v", err)
@@ -206,9 +194,7 @@ func TestSetChanges(t *testing.T) {
 	} {
 		require.NoError(t, step.do())
 		<-changes
-		if got := listed(); !slices.Equal(got, step.want) {
-			t.Errorf("tools %q, want %q", got, step.want)
-		}
+		assert.EqualSlicesf(t, listed(), step.want, "tools")
 	}
 	if err := set.Put(answers("c", "x"), answers("c", "y"), tool.Tool{}); tool.CodeOf(err) == "" || len(listed()) != 1 {
 		t.Errorf("bad tools: %v, tools %q", err, listed())

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/pluginsdk/tooltest"
@@ -36,17 +37,11 @@ func TestGolden(t *testing.T) {
 			pluginsdk.Argument("n", `{"maximum":`+most+`}`))), file)
 		return f.text.String()
 	}
-	if got := golden("Does.", "5"); !strings.Contains(got, "there is no "+file+": run the test with TOOLTEST_UPDATE=1") {
-		t.Errorf("without a file: %s", got)
-	}
+	assert.Containsf(t, golden("Does.", "5"), "there is no "+file+": run the test with TOOLTEST_UPDATE=1", "without a file")
 	t.Setenv("TOOLTEST_UPDATE", "1")
-	if got := golden("Does.", "5"); got != "" {
-		t.Errorf("writing it: %s", got)
-	}
+	assert.Equalf(t, golden("Does.", "5"), "", "writing it")
 	t.Setenv("TOOLTEST_UPDATE", "")
-	if got := golden("Does.", "5"); got != "" {
-		t.Errorf("nothing has changed: %s", got)
-	}
+	assert.Equalf(t, golden("Does.", "5"), "", "nothing has changed")
 	got := golden("Does more <b>.", "6")
 	for _, want := range []string{
 		"the definitions are not those in " + file + "; run the test with TOOLTEST_UPDATE=1 if they should be:\n",
@@ -61,7 +56,5 @@ func TestGolden(t *testing.T) {
 	}
 	text := require.Must(os.ReadFile(file))(t)
 	require.NoError(t, os.WriteFile(file, []byte(strings.ReplaceAll(string(text), "\n", "\r\n")), 0o600))
-	if got := golden("Does.", "5"); got != "" {
-		t.Errorf("other ends of lines: %s", got)
-	}
+	assert.Equalf(t, golden("Does.", "5"), "", "other ends of lines")
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/internal/redact"
+	"github.com/toolhost/toolhost/internal/test/assert"
 )
 
 func TestRedact(t *testing.T) {
@@ -119,9 +120,7 @@ func hide(v any) any {
 
 func equal(t *testing.T, what string, got, want any) {
 	t.Helper()
-	if got != want {
-		t.Errorf("%s is %v, want %v", what, got, want)
-	}
+	assert.Equalf(t, got, want, "%s", what)
 }
 
 func BenchmarkRedact(b *testing.B) {

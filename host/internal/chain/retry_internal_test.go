@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -25,8 +26,6 @@ func TestRepeatable(t *testing.T) {
 		{tool.CodeUnavailable, true, false, nil, true},
 		{tool.CodePermissionDenied, true, true, nil, false},
 	} {
-		if got := repeatable(&tool.Error{Code: c.code, Unsent: c.unsent, Err: c.cause}, c.idempotent); got != c.want {
-			t.Errorf("%+v: %t", c, got)
-		}
+		assert.Equalf(t, repeatable(&tool.Error{Code: c.code, Unsent: c.unsent, Err: c.cause}, c.idempotent), c.want, "%+v", c)
 	}
 }

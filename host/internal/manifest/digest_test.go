@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -25,9 +26,7 @@ func TestSettled(t *testing.T) {
 		"of the future":      {identity{MTime: at(time.Hour), Changed: at(time.Hour)}, false},
 		"at the very margin": {identity{MTime: at(-settled), Changed: at(-settled)}, false},
 	} {
-		if got := c.id.settledAt(now); got != c.want {
-			t.Errorf("%s: settled %v, want %v", name, got, c.want)
-		}
+		assert.Equalf(t, c.id.settledAt(now), c.want, "%s: settled", name)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/internal/marked"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -102,9 +103,7 @@ func TestLinkedDirectory(t *testing.T) {
 		link := filepath.Join(dir, directoryName)
 		require.NoError(t, os.Symlink(target, link))
 		before := contents(t, filepath.Dir(target))
-		if err := use(t, dir); !errors.Is(err, marked.ErrForeign) {
-			t.Errorf("a link to %s: %v", target, err)
-		}
+		assert.ErrorIsf(t, use(t, dir), marked.ErrForeign, "a link to %s", target)
 		if after := contents(t, filepath.Dir(target)); !maps.Equal(before, after) {
 			t.Errorf("%v is left of %v", after, before)
 		}
@@ -150,9 +149,7 @@ func TestPrune(t *testing.T) {
 	if !maps.Equal(left, want) {
 		t.Errorf("left: %v\nwant: %v", left, want)
 	}
-	if len(contents(t, outside)) != 1 {
-		t.Error("what a link leads to was removed")
-	}
+	assert.Equalf(t, len(contents(t, outside)), 1, "what a link leads to was removed")
 }
 
 // However many files there are that are not manifests, they push none out.
@@ -176,9 +173,7 @@ func TestEmptyDirectoryIsMarked(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, directoryName), 0o700))
-	if err := use(t, dir); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, use(t, dir))
 }
 
 // A directory that is removed while it is open is made again.

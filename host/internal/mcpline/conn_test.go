@@ -10,6 +10,9 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/toolhost/toolhost/internal/test/assert"
+	"github.com/toolhost/toolhost/internal/test/require"
 )
 
 // TestMessagesAreTheSDKs demands that messages are decoded and encoded as the SDK does.
@@ -123,9 +126,7 @@ func TestConn(t *testing.T) {
 		if err == io.EOF { //nolint:errorlint // as readers return it
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		methods = append(methods, msg.(*jsonrpc.Request).Method)
 	}
 	if got := strings.Join(methods, ""); got != "abcdh" || refused != 3 {
@@ -134,9 +135,7 @@ func TestConn(t *testing.T) {
 	go func() {
 		for _, id := range []float64{2, 1, 3} {
 			id, _ := jsonrpc.MakeID(id)
-			if err := conn.Write(context.Background(), &jsonrpc.Response{ID: id, Result: json.RawMessage(`{}`)}); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, conn.Write(context.Background(), &jsonrpc.Response{ID: id, Result: json.RawMessage(`{}`)}))
 		}
 		_ = conn.Close()
 	}()

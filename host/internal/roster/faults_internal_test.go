@@ -2,9 +2,9 @@ package roster
 
 import (
 	"errors"
-	"slices"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -26,8 +26,6 @@ func TestForgetFaults(t *testing.T) {
 		for _, e := range r.Faults() {
 			got = append(got, e.Message)
 		}
-		if !slices.Equal(got, c.want) {
-			t.Errorf("after a look at %q: %q, want %q", c.dirs, got, c.want)
-		}
+		assert.EqualSlicesf(t, got, c.want, "after a look at %q", c.dirs)
 	}
 }

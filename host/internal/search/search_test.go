@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -16,9 +17,7 @@ func TestSplit(t *testing.T) {
 		"the files of a user": "file user", "Deleting, deletes, deleted!": "delet delet delet", "queries running": "query run",
 		"x": "x", "Größe_ändern": "größ ändern", "a\x00b\xff": "b",
 	} {
-		if got := strings.Join(split(text), " "); got != want {
-			t.Errorf("%q is %q, want %q", text, got, want)
-		}
+		assert.Equalf(t, strings.Join(split(text), " "), want, "%q", text)
 	}
 }
 

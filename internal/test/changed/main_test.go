@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -67,9 +68,7 @@ func commit(t *testing.T) string {
 
 func same(t *testing.T, when string, want ...string) {
 	t.Helper()
-	if got := require.Must(stages())(t); !slices.Equal(got, want) {
-		t.Errorf("%s: stages %q, want %q", when, got, want)
-	}
+	assert.EqualSlicesf(t, require.Must(stages())(t), want, "%s: stages", when)
 }
 
 // A change of each row's files, with and without a commit, brings back the row's stage and no other.
@@ -154,9 +153,7 @@ github.com/toolhost/toolhost/cmd/toolhost.test github.com/toolhost/toolhost/b
 		for _, p := range affected([]string{file}, strings.TrimSpace(listed)) {
 			got = append(got, strings.TrimPrefix(p, module+"/"))
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("%s: %q, want %q", file, got, want)
-		}
+		assert.EqualSlicesf(t, got, want, "%s", file)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/binaries"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
@@ -128,9 +129,7 @@ func (a agent) test(t *testing.T, m *model, flags ...string) {
 	}
 	running := file()
 	toolhost("connect", a.name, "--remove", "--yes")
-	if now := file(); now != a.without(running, added) {
-		t.Errorf("while the client ran, the file was\n%s\nand is\n%s", running, now)
-	}
+	assert.Equalf(t, file(), a.without(running, added), "while the client ran, the file was\n%s\nand", running)
 	close(m.end)
 	if err := <-ended; err != nil || !strings.Contains(said.String(), lastWords) {
 		t.Errorf("the client ends with %v:\n%s", err, said)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
@@ -55,9 +56,7 @@ func TestClientOfAnotherSDK(t *testing.T) {
 		d := c.client(w)
 		var about struct{ Server struct{ Name string } }
 		d.do("server", nil, &about)
-		if about.Server.Name != "toolhost" {
-			t.Errorf("the server is %q", about.Server.Name)
-		}
+		assert.Equalf(t, about.Server.Name, "toolhost", "the server")
 		require.Eventually(t, "the tools", func() bool { // a client is answered before all plugins have started
 			names := d.tools()
 			return slices.Contains(names, "test_simple_text") && slices.Contains(names, "test_wait")
@@ -65,9 +64,7 @@ func TestClientOfAnotherSDK(t *testing.T) {
 		if text := d.call("test_simple_text", nil).text(); text != "This is a simple text response for testing." {
 			t.Errorf("the text is %q", text)
 		}
-		if text := d.call("test_echo", map[string]any{"text": "é\u2028"}).text(); !strings.Contains(text, "é") {
-			t.Errorf("the arguments come back as %s", text)
-		}
+		assert.Containsf(t, d.call("test_echo", map[string]any{"text": "é\u2028"}).text(), "é", "the arguments come back as")
 		if r := d.tool("test_fail", nil); !r.IsError || !strings.Contains(r.text(), "failed as asked") {
 			t.Errorf("a tool's failure is %+v", r)
 		}
@@ -151,13 +148,9 @@ func TestApprovalByAnotherSDK(t *testing.T) {
 			t.Errorf("a call that was declined: %+v", r)
 		}
 		question := d.await("elicitation", nil)
-		if !strings.Contains(string(question.Params), "would write a, has written 0") {
-			t.Errorf("the question has no preview: %s", question.Params)
-		}
+		assert.Containsf(t, string(question.Params), "would write a, has written 0", "the question has no preview: %s", question.Params)
 		d.do("answer", map[string]any{"action": "accept", "content": map[string]any{}}, nil)
-		if text := d.call("preview_write", map[string]any{"text": "a"}).text(); text != "has written 1" {
-			t.Errorf("the call that was approved: %q", text)
-		}
+		assert.Equalf(t, d.call("preview_write", map[string]any{"text": "a"}).text(), "has written 1", "the call that was approved")
 		w.onRecord(`"approver":"client typescript"`)
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -115,9 +116,7 @@ func TestServerEverything(t *testing.T) {
 func testPrompts(t *testing.T, d *driver) {
 	var prompts struct{ Prompts []struct{ Name string } }
 	d.do("prompts", nil, &prompts)
-	if len(prompts.Prompts) != 4 {
-		t.Errorf("the prompts are %v", prompts)
-	}
+	assert.Equalf(t, len(prompts.Prompts), 4, "the prompts are %v", prompts)
 	name := func(own string) string {
 		for _, p := range prompts.Prompts {
 			if strings.HasSuffix(p.Name, own) {
@@ -128,9 +127,7 @@ func testPrompts(t *testing.T, d *driver) {
 	}
 	var prompt json.RawMessage
 	d.do("prompt", map[string]any{"name": name("args-prompt"), "arguments": map[string]any{"city": "Bern"}}, &prompt)
-	if !strings.Contains(string(prompt), "Bern") {
-		t.Errorf("the prompt is %s", prompt)
-	}
+	assert.Containsf(t, string(prompt), "Bern", "the prompt is %s", prompt)
 	var completion struct{ Completion struct{ Values []string } }
 	d.do("complete", map[string]any{
 		"ref":      map[string]any{"type": "ref/prompt", "name": name("completable-prompt")},
@@ -151,9 +148,7 @@ func testResources(t *testing.T, d *driver) {
 		ResourceTemplates []struct{ URITemplate string }
 	}
 	d.do("templates", nil, &templates)
-	if len(templates.ResourceTemplates) != 2 {
-		t.Errorf("the templates are %v", templates)
-	}
+	assert.Equalf(t, len(templates.ResourceTemplates), 2, "the templates are %v", templates)
 	for _, uri := range []string{"demo://resource/static/document/architecture.md", "demo://resource/dynamic/text/7"} {
 		var contents struct {
 			Contents []struct{ URI, Text string }

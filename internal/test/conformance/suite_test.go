@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/mcptest"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
@@ -82,9 +83,7 @@ func failures(t *testing.T, dir string) string {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, err)
 	return b.String()
 }
 

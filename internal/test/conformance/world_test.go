@@ -39,9 +39,7 @@ const limit = 2 * time.Minute
 func newWorld(t *testing.T, config string, plugins ...plugintest.Mode) *world {
 	t.Helper()
 	home, err := os.MkdirTemp("", "th-") // a short path: the host puts sockets there
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(home) })
 	w := &world{t: t, root: t.TempDir(), plugins: plugintest.Dir(t, plugins...), home: home}
 	w.config = filepath.Join(home, "toolhost.yaml")

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/binaries"
 	"github.com/toolhost/toolhost/internal/test/browser"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
@@ -246,23 +247,17 @@ func TestPage(t *testing.T) {
 	w.checks(p, "inbox")
 	w.press(p, `main td a`, "Enter")
 	w.shows(p, "It waits for your answer", "one<img", `\u202egnp`)
-	if got := w.text(p, `document.querySelectorAll(".added, .removed").length`); got != "4" {
-		t.Errorf("coloured lines of the preview: %s", got)
-	}
+	assert.Equalf(t, w.text(p, `document.querySelectorAll(".added, .removed").length`), "4", "coloured lines of the preview")
 	w.checks(p, "question")
 	w.press(p, ".answer button", "Enter")
-	if got := <-ended; !strings.Contains(got, "one<img") {
-		t.Errorf("it was approved: %s", got)
-	}
+	assert.Containsf(t, <-ended, "one<img", "it was approved")
 	w.shows(p, "It is closed: approved by the console of process ")
 	ended = ask("two")
 	w.press(p, `main td a`, "Enter")
 	w.shows(p, "It waits for your answer")
 	require.NoError(t, p.Eval(w.ctx, `document.getElementById("reason").value = "not <b>today</b>"`, nil))
 	w.press(p, ".answer .danger", " ")
-	if got := <-ended; !strings.Contains(got, "not <b>today</b>") {
-		t.Errorf("it was denied: %s", got)
-	}
+	assert.Containsf(t, <-ended, "not <b>today</b>", "it was denied")
 	ended = ask("three")
 	w.b = require.Must(browser.Start(w.ctx))(w.t)
 	t.Cleanup(w.b.Close)

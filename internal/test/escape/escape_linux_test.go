@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/pluginrun"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/escape"
 )
 
@@ -61,9 +62,7 @@ func compare(t *testing.T, under escape.Profiles, got map[string]escape.Answer, 
 		if have.Outcome == escape.Unavailable { // a filter says so, or the kernel
 			have.Outcome = escape.Denied
 		}
-		if have.Outcome != want {
-			t.Errorf("%s: %v, want %s", a.Name, have, want)
-		}
+		assert.Equalf(t, have.Outcome, want, "%s: %v, want %s", a.Name, have, want)
 	}
 }
 

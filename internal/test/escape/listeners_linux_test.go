@@ -56,9 +56,7 @@ func (l *listeners) has(nonce string, wait time.Duration) bool {
 func (l *listeners) stream(t *testing.T, network, address string) string {
 	t.Helper()
 	listener, err := net.Listen(network, address) //nolint:noctx // closed with the test
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var all sync.WaitGroup
 	t.Cleanup(func() { _ = listener.Close(); all.Wait() })
 	all.Go(func() {
@@ -87,9 +85,7 @@ func (l *listeners) stream(t *testing.T, network, address string) string {
 func (l *listeners) datagrams(t *testing.T, network, address string, answer func([]byte) (reply []byte, nonce string)) string {
 	t.Helper()
 	conn, err := net.ListenPacket(network, address) //nolint:noctx // closed with the test
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return l.packets(t, conn, answer)
 }
 

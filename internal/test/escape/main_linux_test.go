@@ -70,9 +70,7 @@ func plugins(t *testing.T) string {
 		err = errors.Join(binaries.Copy(program, setuid), os.Chown(setuid, owner, owner), os.Chmod(setuid, 0o755|os.ModeSetuid),
 			os.Setenv(setuidVariable, setuid)) //nolint:usetesting // for all tests
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return built.dir
 }
 

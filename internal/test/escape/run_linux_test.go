@@ -21,6 +21,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/pluginrun"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/escape"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -219,9 +220,7 @@ func newFree(t *testing.T, w *world) *free {
 	cmd.Stdin, cmd.Stdout, cmd.ExtraFiles = inR, outW, []*os.File{left}
 	err = cmd.Start()
 	_, _, _ = left.Close(), inR.Close(), outW.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = outR.Close() })
 	return &free{cmd, inW, bufio.NewReader(outR)}
 }
@@ -299,7 +298,5 @@ func (c *confined) close(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), ceiling)
 	defer cancel()
-	if err := c.plugin.Close(ctx); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, c.plugin.Close(ctx))
 }

@@ -29,9 +29,7 @@ func TestAsOtherUser(t *testing.T) {
 	self := require.Must(os.Executable())(t)
 	binary := filepath.Join(dir, "test")
 	for _, err := range []error{binaries.Copy(self, binary), os.Chown(dir, nobody, nobody)} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	cmd := exec.CommandContext(t.Context(), binary, "-test.timeout=20m", fmt.Sprint("-test.short=", testing.Short()))
 	cmd.Dir = dir

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/binaries"
 	"github.com/toolhost/toolhost/internal/test/escape"
 	"github.com/toolhost/toolhost/internal/test/require"
@@ -52,9 +53,7 @@ func directory(t *testing.T, in string) string {
 	t.Helper()
 	dir := require.Must(os.MkdirTemp(in, "escape-"))(t)
 	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, os.RemoveAll(dir))
 	})
 	return dir
 }
@@ -73,9 +72,7 @@ func (w *world) files(t *testing.T) {
 		os.WriteFile(w.Secret, text, 0o600), os.WriteFile(w.Sealed, text, 0),
 		os.WriteFile(filepath.Join(w.Tmp, "secret"), text, 0o600), os.WriteFile(filepath.Join(w.Shm, "secret"), text, 0o600),
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	for _, a := range escape.Attempts() {
 		if a.Proof == escape.Changes {
@@ -108,9 +105,7 @@ func (w *world) target(t *testing.T, name string) {
 		os.MkdirAll(filepath.Dir(target), 0o700), os.MkdirAll(filepath.Dir(mine), 0o700),
 		os.WriteFile(target, []byte("before"), 0o600), os.WriteFile(mine, []byte("mine"), 0o600),
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	switch {
 	case name == "protected-create": // in a protected directory

@@ -15,6 +15,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -41,9 +42,7 @@ func TestCalls(t *testing.T) {
 						opts = append(opts, host.WithLocks(host.Lock{File: lock}))
 					}
 					status := useNotes(t, plugins, opts...)
-					if status.Carrier != plugin.Socket {
-						t.Errorf("its calls travel by %s", status.Carrier)
-					}
+					assert.Equalf(t, status.Carrier, plugin.Socket, "its calls travel by")
 				})
 			}
 		}

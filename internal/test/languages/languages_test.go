@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/binaries"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
@@ -179,9 +180,7 @@ func TestExamplesAreFresh(t *testing.T) {
 			}
 			return os.WriteFile(file, want, info.Mode())
 		})
-		if err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, err)
 		for _, e := range require.Must(os.ReadDir(to))(t) {
 			switch file := filepath.Join(to, e.Name()); {
 			case written[e.Name()] || e.IsDir():

@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -70,9 +71,7 @@ func TestNodeEdges(t *testing.T) {
 		})))(t)
 		defer func() { _ = h.Close(context.Background()) }()
 		_, err := h.Load(t.Context(), filepath.Join(p.dir, "bin"))
-		if err == nil || !strings.Contains(err.Error(), "configured to refuse") {
-			t.Errorf("%v", err)
-		}
+		assert.ErrorContains(t, err, "configured to refuse")
 	})
 }
 
@@ -92,9 +91,7 @@ func nodeEdges(t *testing.T, plugins string, over plugin.Carrier) {
 	}
 
 	got := call("length", `{"text":"`+strings.Repeat("x", 8<<20)+`"}`)
-	if !strings.Contains(got, `structured {"length":8388608}`) {
-		t.Errorf("a call of 8 MiB: %.200s", got)
-	}
+	assert.Containsf(t, got, `structured {"length":8388608}`, "a call of 8 MiB")
 	var large sync.WaitGroup
 	for range 3 {
 		large.Go(func() {
@@ -130,13 +127,9 @@ func nodeEdges(t *testing.T, plugins string, over plugin.Carrier) {
 			t.Errorf("%s: %s", path, got)
 		}
 	}
-	if got := call("guarded", `{"text":"NOTES.md"}`); got != "" {
-		t.Errorf("NOTES.md: %s", got)
-	}
+	assert.Equalf(t, call("guarded", `{"text":"NOTES.md"}`), "", "NOTES.md")
 	if _, err := os.Stat("/proc/self/fd"); err == nil {
-		if got := call("descriptors", "{}"); got != "text 0 1 2 3" {
-			t.Errorf("a child of the plugin has the descriptors: %s", got)
-		}
+		assert.Equalf(t, call("descriptors", "{}"), "text 0 1 2 3", "a child of the plugin has the descriptors")
 	}
 	answer := host.CallOptions{Asker: func(context.Context, tool.Question) (tool.Answer, error) {
 		return tool.Answer{Action: tool.Accept, Content: []byte(`{"size":"m"}`)}, nil

@@ -14,6 +14,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -89,9 +90,7 @@ func TestPython(t *testing.T) {
 					t.Errorf("%s: %v", name, err)
 				}
 			}
-			if got := h.Plugins()[0].Carrier; got != carrier {
-				t.Errorf("its calls travel by %s", got)
-			}
+			assert.Equalf(t, h.Plugins()[0].Carrier, carrier, "its calls travel by")
 		})
 	}
 	t.Run("refused", func(t *testing.T) {

@@ -104,9 +104,7 @@ func newUser(t *testing.T, dir string) *user {
 	t.Helper()
 	home := t.TempDir()
 	tmp, err := os.MkdirTemp("/tmp", "th-") // a short path: the host puts sockets there
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(tmp) })
 	u := &user{t: t, cwd: dir}
 	for _, kv := range os.Environ() {

@@ -15,6 +15,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/binaries"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -59,9 +60,7 @@ func TestTen(t *testing.T) {
 				}
 			}
 			other := h.Session()
-			if got := take(t, other, tool.Call{Name: "recall"}); !strings.Contains(got, `{"value":""}`) {
-				t.Errorf("another session recalls %s", got)
-			}
+			assert.Containsf(t, take(t, other, tool.Call{Name: "recall"}), `{"value":""}`, "another session recalls")
 			require.NoError(t, s.Close(t.Context()))
 			log.awaits(t, "forgot apple")
 			cancels(t, other)
@@ -158,9 +157,7 @@ func cancels(t *testing.T, s *host.Session) {
 	_, _, err := s.CallWith(ctx, tool.Call{Name: "sleep", Arguments: []byte(`{"seconds":3600}`)}, host.CallOptions{
 		Progress: func(tool.Progress) { cancel() },
 	})
-	if tool.CodeOf(err) != tool.CodeCanceled {
-		t.Errorf("a call that was cancelled: %v", err)
-	}
+	assert.Equalf(t, tool.CodeOf(err), tool.CodeCanceled, "a call that was cancelled: %v", err)
 }
 
 // logbook is the log of a host, which a test waits for.

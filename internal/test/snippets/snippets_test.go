@@ -1,8 +1,9 @@
 package snippets
 
 import (
-	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/assert"
 )
 
 func TestRead(t *testing.T) {
@@ -16,9 +17,7 @@ func TestRead(t *testing.T) {
 		{Line: 15, Language: "text", Output: true, Text: "ok\n"}, {Line: 18, Language: "sh", NoRun: "needs a moon", Text: "x\n"},
 		{Line: 21, Language: "sh", As: "7", Waits: true, Text: "x\n"},
 	} {
-		if blocks[i] != want {
-			t.Errorf("block %d is %+v, want %+v", i, blocks[i], want)
-		}
+		assert.Equalf(t, blocks[i], want, "block %d", i)
 	}
 	for _, bad := range []string{"```\nx\n```\n", "```sh\nx\n", "```sh ?\n```\n", "```sh no-run:\n```\n", "text\n\n    toolhost tools\n", "```sh\n```go\n"} {
 		if _, err := Read(bad); err == nil {
@@ -41,7 +40,5 @@ func TestMatch(t *testing.T) {
 			t.Errorf("%q: %v", want, err)
 		}
 	}
-	if err := Match("gone\n", output); err == nil || !strings.Contains(err.Error(), "gone") {
-		t.Error(err)
-	}
+	assert.ErrorContains(t, Match("gone\n", output), "gone")
 }

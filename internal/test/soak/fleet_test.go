@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -26,9 +27,7 @@ func TestFleetSoak(t *testing.T) { //nolint:paralleltest // it counts
 	if r.Calls == 0 || r.Idempotent.Calls+r.Other.Calls != r.Calls || len(r.Samples) < 10 || r.Took == 0 {
 		t.Errorf("%+v", r)
 	}
-	if !strings.Contains(r.table(), "every promise was kept") {
-		t.Error(r.table())
-	}
+	assert.Contains(t, r.table(), "every promise was kept")
 }
 
 func TestFleetJudge(t *testing.T) {

@@ -7,10 +7,10 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -41,9 +41,7 @@ func TestSoak(t *testing.T) { //nolint:paralleltest // it counts
 	if r.Calls == 0 || r.Kills == 0 || r.Starts < 3 || r.Idempotent.Calls+r.Other.Calls != r.Calls || len(r.Carriers) != 3 {
 		t.Errorf("%+v", r)
 	}
-	if !strings.Contains(r.table(), "every promise was kept") {
-		t.Error(r.table())
-	}
+	assert.Contains(t, r.table(), "every promise was kept")
 }
 
 func TestFlags(t *testing.T) {
@@ -167,9 +165,7 @@ func TestLedger(t *testing.T) {
 		require.NoError(t, errors.Join(l.add(callID(3, 1000)), l.add(callID(0, 0))))
 	}
 	require.NoError(t, ran.read(path))
-	if got := []int{ran.of(3, 1000), ran.of(0, 0), ran.of(3, 0), ran.of(3, 1001), ran.of(7, 7)}; !slices.Equal(got, []int{2, 2, 0, 0, 0}) {
-		t.Error(got)
-	}
+	assert.EqualSlices(t, []int{ran.of(3, 1000), ran.of(0, 0), ran.of(3, 0), ran.of(3, 1001), ran.of(7, 7)}, []int{2, 2, 0, 0, 0})
 	for _, line := range []string{"call-1-1\n", strings.Repeat(" ", recordSize-1) + "\n", "call--1-1" + strings.Repeat(" ", recordSize-10) + "\n", strings.Repeat("x", recordSize)} {
 		bad := filepath.Join(t.TempDir(), "bad")
 		require.NoError(t, os.WriteFile(bad, []byte(line), 0o600))

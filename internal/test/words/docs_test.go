@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -89,9 +90,7 @@ func TestDocumentsIn(t *testing.T) {
 	text := "// a code of docs/errors.md, or of ../reference/errors.md,\n" +
 		"[there](docs/how-to/audit.md) and document/a.md\n"
 	want := "docs/errors.md reference/errors.md docs/how-to/audit.md"
-	if got := strings.Join(documentsIn([]byte(text)), " "); got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
+	assert.Equal(t, strings.Join(documentsIn([]byte(text)), " "), want)
 }
 
 func anyHasSuffix(all []string, suffix string) bool {

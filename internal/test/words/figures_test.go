@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -150,13 +151,9 @@ func TestNewestRun(t *testing.T) {
 		for _, sentence := range sentences["README.md"] {
 			said = said || says(document, sentence)
 		}
-		if said != want {
-			t.Errorf("%s: agrees with the run: %v", document, said)
-		}
+		assert.Equalf(t, said, want, "%s: agrees with the run", document)
 	}
-	if got := sentences["bench/README.md"][0]; got != "# all, about eight minutes;" {
-		t.Errorf("426 s are %q", got)
-	}
+	assert.Equalf(t, sentences["bench/README.md"][0], "# all, about eight minutes;", "426 s")
 	if got := sentences["docs/performance.md"][0]; got != "Of the 2 speed targets, 1 are not met" {
 		t.Errorf("a target that is met and one that is not are %q", got)
 	}

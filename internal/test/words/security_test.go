@@ -15,6 +15,7 @@ import (
 	"testing"
 	"unicode"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -159,9 +160,7 @@ func TestFaultsOf(t *testing.T) {
 		"`go vet ./a`":   "`go vet ./a` does not name tests: write go test ./PACKAGE, or -run PATTERN in ./PACKAGE",
 		"a person looks": "no test is named",
 	} {
-		if got := strings.Join(faultsOf(cell, tests), "; "); got != want {
-			t.Errorf("%s: %q, want %q", cell, got, want)
-		}
+		assert.Equalf(t, strings.Join(faultsOf(cell, tests), "; "), want, "%s", cell)
 	}
 	for name, want := range map[string]bool{
 		"TestOne": true, "Test_one": true, "FuzzA": true, "TestMain": false, "Testing": false, "newTest": false,

@@ -93,9 +93,7 @@ func prepare(t *testing.T, c plugin.Candidate, needs *tool.Needs, settings plugi
 		settings.Env = append(settings.Env, needsVariable+"="+string(text))
 	}
 	sockets, err := os.MkdirTemp("/tmp", "work-") // t.TempDir and TMPDIR may be too long for a socket
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(sockets) })
 	p.plugin = pluginrun.New(c, pluginrun.Config{
 		Settings: settings, Root: p.root, TempDir: sockets, Logger: hclog.NewNullLogger(),

@@ -45,9 +45,7 @@ func cached(t *testing.T, dir, name, root, caches string, needs *tool.Needs, set
 		if err == nil {
 			err = json.Unmarshal(res.Structured, &out)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return out
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -43,7 +44,5 @@ func TestFourHostsLoseNoEdit(t *testing.T) {
 		})
 	}
 	editors.Wait()
-	if got := string(require.Must(os.ReadFile(file))(t)); got != after.String() {
-		t.Errorf("the file has\n%sand not\n%s", got, after.String())
-	}
+	assert.Equalf(t, string(require.Must(os.ReadFile(file))(t)), after.String(), "the file has")
 }

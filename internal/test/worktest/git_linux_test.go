@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -44,9 +45,7 @@ func TestGit(t *testing.T) {
 		git(t, p, "-C", "one", "gc", "-q")
 		git(t, p, "-C", "one", "stash", "list")
 		git(t, p, "-C", "one", "worktree", "add", "-q", "../four")
-		if out := git(t, p, "-C", "one", "log", "--format=%s"); out != "second\nfirst\n" {
-			t.Errorf("log: %q", out)
-		}
+		assert.Equalf(t, git(t, p, "-C", "one", "log", "--format=%s"), "second\nfirst\n", "log")
 		git(t, p, "-C", "one", "fsck")
 		p.refused(t, "true")
 	})

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -114,9 +115,7 @@ func TestGo(t *testing.T) {
 		p.file(t, "main_test.go", testSource)
 		p.runWith(t, g.env, "go", "vet", ".")
 		p.runWith(t, g.env, "go", "build", "-o", "small", ".")
-		if out := p.run(t, filepath.Join(p.root, "small")); out != "dependency" {
-			t.Errorf("it prints %q", out)
-		}
+		assert.Equalf(t, p.run(t, filepath.Join(p.root, "small")), "dependency", "it prints")
 		p.runWith(t, g.env, "go", "test", "-count=1", ".")
 		if len(needs.Exec) > 4 {
 			p.file(t, "c/c.go", cgoSource)

@@ -4,6 +4,7 @@ import (
 	"os/exec"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -53,9 +54,7 @@ func TestNode(t *testing.T) {
 		if p.namespaces {
 			line = append(line, "loopback")
 		}
-		if out := p.run(t, line...); out != "well\n" {
-			t.Errorf("it prints %q", out)
-		}
+		assert.Equalf(t, p.run(t, line...), "well\n", "it prints")
 		p.refused(t, "true")
 	})
 }

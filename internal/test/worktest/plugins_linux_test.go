@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/hashicorp/go-hclog"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/pluginrun"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/internal/wire"
@@ -160,9 +160,7 @@ func TestScriptOfAScript(t *testing.T) {
 	}
 	p := prepare(t, scriptOf(t, shim), &tool.Needs{}, plugin.Settings{})
 	err := p.plugin.Ready(t.Context())
-	if err == nil || !strings.Contains(err.Error(), shim+", is a script that starts other programs") {
-		t.Errorf("%v", err)
-	}
+	assert.ErrorContains(t, err, shim+", is a script that starts other programs")
 	anything := plugin.Settings{Sandbox: plugin.Sandbox{Exec: []string{tool.Any}, Read: []string{tool.Any}}}
 	start(t, scriptOf(t, shim), &tool.Needs{}, anything)
 }

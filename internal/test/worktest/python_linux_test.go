@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -82,17 +83,13 @@ func TestPython(t *testing.T) {
 				if p.namespaces { // else it has no semaphores of its own, and connects no socket
 					line = append(line, "namespaces")
 				}
-				if out := p.run(t, line...); out != "well\n" {
-					t.Errorf("it prints %q", out)
-				}
+				assert.Equalf(t, p.run(t, line...), "well\n", "it prints")
 				p.run(t, python.path, "-m", "venv", "--without-pip", "venv")
 				interpreter := filepath.Join(p.root, "venv", "bin", "python")
 				site := strings.TrimSpace(p.run(t, interpreter, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"))
 				rel := require.Must(filepath.Rel(p.root, site))(t)
 				p.file(t, filepath.Join(rel, "greeting", "__init__.py"), "word = 'hello'\n")
-				if out := p.run(t, interpreter, "-c", "import greeting; print(greeting.word)"); out != "hello\n" {
-					t.Errorf("it prints %q", out)
-				}
+				assert.Equalf(t, p.run(t, interpreter, "-c", "import greeting; print(greeting.word)"), "hello\n", "it prints")
 				p.native(t, python, interpreter, site)
 				p.refused(t, "true")
 			})
@@ -113,7 +110,5 @@ func (p *place) native(t *testing.T, python python, interpreter, site string) {
 	const load = "import importlib.machinery, importlib.util, sys; l = importlib.machinery.ExtensionFileLoader('_json', sys.argv[1]); " +
 		"m = importlib.util.module_from_spec(importlib.util.spec_from_loader('_json', l)); l.exec_module(m); print(m.encode_basestring('a'))"
 	p.run(t, interpreter, "-c", "import shutil, sys; shutil.copy(*sys.argv[1:])", library, copied)
-	if out := p.run(t, interpreter, "-c", load, copied); out != "\"a\"\n" {
-		t.Errorf("it prints %q", out)
-	}
+	assert.Equalf(t, p.run(t, interpreter, "-c", load, copied), "\"a\"\n", "it prints")
 }

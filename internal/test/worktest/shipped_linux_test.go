@@ -14,6 +14,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/binaries"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -65,9 +66,7 @@ func ship(t *testing.T, root string, names []string, opts ...host.Option) *host.
 		}),
 		host.WithProtected(filepath.Join(s.plugins, "..", "missing")), // is open to a plugin that declares nothing
 	}, opts...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		if err := h.Close(context.Background()); err != nil {
 			t.Errorf("Close: %v", err)
@@ -161,9 +160,7 @@ func TestShippedIntrospection(t *testing.T) {
 	for symbol, want := range map[string]string{
 		"main": `"package":"example.test/small"`, "Three": "c/c.go", "dep.Word": `"value":"\"dependency\""`, "os.Getenv": `"package":"os"`,
 	} {
-		if got := well(t, h, "describe_symbol", map[string]any{"symbol": symbol}); !strings.Contains(got, want) {
-			t.Errorf("%s: %s", symbol, got)
-		}
+		assert.Containsf(t, well(t, h, "describe_symbol", map[string]any{"symbol": symbol}), want, "%s", symbol)
 	}
 	well(t, h, "show_source", map[string]any{"symbol": "dep.Word"})
 	well(t, h, "who_references", map[string]any{"variable": "dep.Word"})
@@ -235,9 +232,7 @@ func TestShippedExecution(t *testing.T) {
 		packages = append(packages, ".")
 	}
 	for _, pkg := range packages {
-		if got := well(t, h, "run_tests", map[string]any{"package": pkg}); !strings.Contains(got, `"ok":true`) {
-			t.Errorf("the tests of %s: %s", pkg, got)
-		}
+		assert.Containsf(t, well(t, h, "run_tests", map[string]any{"package": pkg}), `"ok":true`, "the tests of %s", pkg)
 	}
 	well(t, h, "check_package", map[string]any{"package": "./..."})
 }

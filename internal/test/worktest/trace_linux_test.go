@@ -68,9 +68,7 @@ func TestTraceFiles(t *testing.T) {
 		} else {
 			err = os.Symlink(at(target), at(link))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	work := func(t *testing.T, p *place) {
 		p.file(t, "in.txt", "y\n")
@@ -101,9 +99,7 @@ func TestTraceNet(t *testing.T) {
 	address, certificate := site(t)
 	_, port, _ := net.SplitHostPort(address)
 	u, err := net.ListenPacket("udp", "127.0.0.1:0") //nolint:noctx // at once
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = u.Close() })
 	_, datagrams, _ := net.SplitHostPort(u.LocalAddr().String())
 	bash, err := exec.LookPath("bash")

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/plugins/internal/truncate"
 )
@@ -39,9 +40,7 @@ func TestText(t *testing.T) {
 		{"not UTF-8", Change{Path: "a", Exists: true, Old: []byte("caf\xe9"), New: []byte("b")}, "a is not text: some of its bytes are shown as \\xNN.\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-caf\\xe9\n\\ No newline at end of file\n+b\n\\ No newline at end of file\n"},
 		{"control characters in the name", Change{Path: "a\x1b[\n\"", Exists: true, OldSize: 1 << 40}, `"a\033[\012\"" is too large to compare: 1099511627776 bytes become 0.` + "\n"},
 	} {
-		if got := c.change.Text(); got != c.want {
-			t.Errorf("%s: %q, want %q", c.name, got, c.want)
-		}
+		assert.Equalf(t, c.change.Text(), c.want, "%s", c.name)
 	}
 }
 
@@ -63,9 +62,7 @@ func TestFilesWithNothingInCommon(t *testing.T) {
 		fmt.Fprintf(&a, "a%d\n", i)
 		fmt.Fprintf(&b, "b%d\n", i*i)
 	}
-	if got := (Change{Path: "a", Exists: true, Old: a.Bytes(), New: b.Bytes()}).Text(); !strings.Contains(got, truncate.Mark) {
-		t.Errorf("%.200q", got)
-	}
+	assert.Contains(t, (Change{Path: "a", Exists: true, Old: a.Bytes(), New: b.Bytes()}).Text(), truncate.Mark)
 }
 
 // appliers are the programs that have to take a diff.

@@ -5,10 +5,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -76,9 +76,7 @@ func TestUse(t *testing.T) {
 			t.Errorf("what was not compiled before is at %s", at)
 		}
 	}
-	if !slices.Equal(files(t, user), before) {
-		t.Error("the user's cache has changed")
-	}
+	assert.EqualSlicesf(t, files(t, user), before, "the user's cache has changed")
 	if at := export(t, unknown, ".", "GOCACHEPROG="); !strings.HasPrefix(at, own) {
 		t.Errorf("the go command's own cache does not know what was put: %s", at)
 	}

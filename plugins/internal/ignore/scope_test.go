@@ -1,6 +1,10 @@
 package ignore
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/assert"
+)
 
 func TestScope(t *testing.T) {
 	t.Parallel()
@@ -26,8 +30,6 @@ func TestScope(t *testing.T) {
 		{"git's end at a repository", module, "module/a.log", false},
 		{"and no other's", module, "module/keep.log", false},
 	} {
-		if got := c.scope.Ignored(c.path, false); got != c.want {
-			t.Errorf("%s: %s is ignored: %t", c.name, c.path, got)
-		}
+		assert.Equalf(t, c.scope.Ignored(c.path, false), c.want, "%s: %s is ignored", c.name, c.path)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -34,14 +35,10 @@ func TestScanner(t *testing.T) {
 	for content, want := range map[string]string{
 		"": "", "\n": "[]", "a": "[a]", "a\n": "[a]", "a\nb": "[a][b]", "a\r\nb\r\n": "[a][b]", "\n\na": "[][][a]", "a\rb\n": "[a\rb]", "a\r": "[a\r]",
 	} {
-		if got := all(t, iotest.OneByteReader(strings.NewReader(content))); got != want {
-			t.Errorf("%q = %q, want %q", content, got, want)
-		}
+		assert.Equalf(t, all(t, iotest.OneByteReader(strings.NewReader(content))), want, "%q", content)
 	}
 	long := strings.Repeat("x", 200<<10)
-	if got := all(t, strings.NewReader("a\n"+long+"\r\nb\n"+long)); got != "[a]["+long+"][b]["+long+"]" {
-		t.Error("long lines come out wrong")
-	}
+	assert.Equalf(t, all(t, strings.NewReader("a\n"+long+"\r\nb\n"+long)), "[a]["+long+"][b]["+long+"]", "long lines come out wrong")
 }
 
 func TestLongLinesAreCut(t *testing.T) {
@@ -86,9 +83,7 @@ func TestBinary(t *testing.T) {
 			t.Errorf("%.20q: %t, %v", content, got, err)
 		}
 		if l, err := s.Next(); strings.Contains(content, "\x00") {
-			if !errors.Is(err, ErrBinary) {
-				t.Errorf("%.20q: then %v", content, err)
-			}
+			assert.ErrorIsf(t, err, ErrBinary, "%.20q: then", content)
 		} else if content != "" && (err != nil || len(l.Text) != len(content)) {
 			t.Errorf("%.20q: then %d bytes, %v", content, len(l.Text), err)
 		}
@@ -125,9 +120,7 @@ func TestCompile(t *testing.T) {
 		{"(?i)B", Options{}, "b", "b"},
 	} {
 		re := require.Must(Compile(c.pattern, c.options))(t)
-		if got := re.FindString(c.text); got != c.want {
-			t.Errorf("%+v finds %q", c, got)
-		}
+		assert.Equalf(t, re.FindString(c.text), c.want, "%+v finds", c)
 	}
 	for pattern, want := range map[string]string{
 		"":     "the pattern is empty",
@@ -142,9 +135,7 @@ func TestCompile(t *testing.T) {
 
 func TestAround(t *testing.T) {
 	t.Parallel()
-	if got := Around([]byte("short \xff"), 0); got != "short \uFFFD" {
-		t.Errorf("short = %q", got)
-	}
+	assert.Equalf(t, Around([]byte("short \xff"), 0), "short \uFFFD", "short")
 	long := strings.Repeat("é", 1000)
 	for offset, want := range map[int][2]bool{0: {false, true}, 1000: {true, true}, 2000: {true, false}} {
 		got := Around([]byte(long), offset)
@@ -155,9 +146,7 @@ func TestAround(t *testing.T) {
 	if got := Around(bytes.Repeat([]byte("\x80"), 10_000), 5000); len(got) > 4*shown {
 		t.Errorf("%d bytes of a line that is not UTF-8", len(got))
 	}
-	if got := Column([]byte("日本x"), 6); got != 3 {
-		t.Errorf("column = %d", got)
-	}
+	assert.Equalf(t, Column([]byte("日本x"), 6), 3, "column")
 }
 
 func TestByteOrderMarks(t *testing.T) {
@@ -169,9 +158,7 @@ func TestByteOrderMarks(t *testing.T) {
 		"\xff\xfe":                                    "",
 		"\xef\xbb":                                    "[\xef\xbb]",
 	} {
-		if got := all(t, iotest.OneByteReader(strings.NewReader(content))); got != want {
-			t.Errorf("%q = %q, want %q", content, got, want)
-		}
+		assert.Equalf(t, all(t, iotest.OneByteReader(strings.NewReader(content))), want, "%q", content)
 		if binary, err := NewScanner(strings.NewReader(content)).Binary(); binary || err != nil {
 			t.Errorf("%q is binary: %t, %v", content, binary, err)
 		}

@@ -1,6 +1,10 @@
 package source
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/assert"
+)
 
 func TestScrub(t *testing.T) {
 	t.Parallel()
@@ -13,8 +17,6 @@ func TestScrub(t *testing.T) {
 		`open "/etc/passwd": no`:                       `open "passwd": no`,
 		"a/b and net/http":                             "a/b and net/http",
 	} {
-		if got := root.Scrub(text); got != want {
-			t.Errorf("%q became %q, want %q", text, got, want)
-		}
+		assert.Equalf(t, root.Scrub(text), want, "%q became", text)
 	}
 }

@@ -3,6 +3,8 @@ package truncate
 import (
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/assert"
 )
 
 func TestText(t *testing.T) {
@@ -49,8 +51,6 @@ func TestCounted(t *testing.T) {
 		{"abc", 3, "abc"}, {"abcd", 3, "abc\n[... 1 more bytes truncated ...]"},
 		{"日本", 5, "日\n[... 3 more bytes truncated ...]"}, {"\xff", 3, "\uFFFD"},
 	} {
-		if got := Counted(c.s, c.size); got != c.want {
-			t.Errorf("Counted(%q, %d) = %q", c.s, c.size, got)
-		}
+		assert.Equalf(t, Counted(c.s, c.size), c.want, "Counted(%q, %d)", c.s, c.size)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 )
@@ -31,9 +32,7 @@ func TestChange(t *testing.T) {
 			t.Errorf("Change = %+v, %v; want %+v", got, err, want)
 		}
 	}
-	if got := content(t, filepath.Join(root, "a", "file")); got != "falsefalsetrue" {
-		t.Errorf("file = %q", got)
-	}
+	assert.Equalf(t, content(t, filepath.Join(root, "a", "file")), "falsefalsetrue", "file")
 	wantNoTemp(t, root)
 }
 
@@ -65,9 +64,7 @@ func TestChangeRefusals(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(root, "dir")); !errors.Is(err, fs.ErrNotExist) {
 		t.Error("a refused change made a directory")
 	}
-	if got := content(t, filepath.Join(root, "file")); got != "old" {
-		t.Errorf("file = %q", got)
-	}
+	assert.Equalf(t, content(t, filepath.Join(root, "file")), "old", "file")
 	wantNoTemp(t, root)
 }
 
@@ -183,9 +180,7 @@ func TestChangesComeOneAfterTheOther(t *testing.T) {
 		})
 	}
 	changers.Wait()
-	if got := content(t, filepath.Join(root, "file")); got != strings.Repeat("x", 20) {
-		t.Errorf("file = %q", got)
-	}
+	assert.Equalf(t, content(t, filepath.Join(root, "file")), strings.Repeat("x", 20), "file")
 	ws.changing <- struct{}{}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 )
@@ -57,9 +58,7 @@ func TestNothingLeadsOutside(t *testing.T) {
 		wantEscape(t, err, given)
 	}
 	wantUntouched(t, outside)
-	if got := content(t, filepath.Join(root, "dir", "file")); got != "inside" {
-		t.Errorf("dir/file = %q", got)
-	}
+	assert.Equalf(t, content(t, filepath.Join(root, "dir", "file")), "inside", "dir/file")
 }
 
 // A link can be put in place after a path was looked at, so what opens it has to

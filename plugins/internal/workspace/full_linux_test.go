@@ -2,13 +2,13 @@ package workspace
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/fulldisk"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
@@ -32,14 +32,10 @@ func onFullDisk(t *testing.T, dir string) {
 		} {
 			err := run(t.Context())
 			wantError(t, err, name+": no space left on device")
-			if !errors.Is(err, syscall.ENOSPC) {
-				t.Errorf("%s of %s: %v", what, name, err)
-			}
+			assert.ErrorIsf(t, err, syscall.ENOSPC, "%s of %s", what, name)
 		}
 	}
-	if got := content(t, filepath.Join(dir, "file")); got != "old" {
-		t.Errorf("file = %q", got)
-	}
+	assert.Equalf(t, content(t, filepath.Join(dir, "file")), "old", "file")
 	if _, err := os.Lstat(filepath.Join(dir, "new")); err == nil {
 		t.Error("new was made")
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/protect"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -49,9 +50,7 @@ func TestProtected(t *testing.T) {
 		wantProtected(t, "Now", given, err)
 	}
 	for _, name := range []string{"toolhost.yaml", "bin/plugins/fs"} {
-		if got := content(t, filepath.Join(root, name)); got != "as it was" {
-			t.Errorf("%s has %q", name, got)
-		}
+		assert.Equalf(t, content(t, filepath.Join(root, name)), "as it was", "%s has", name)
 		if got, err := read(ws, name); got != "as it was" || err != nil {
 			t.Errorf("%s cannot be read: %q, %v", name, got, err)
 		}
@@ -82,13 +81,7 @@ func TestProtectedByAnotherDirectory(t *testing.T) {
 	ws, root := guarded(t)
 	dir := require.Must(ws.openDir("shortcut"))(t)
 	defer func() { _ = dir.Close() }()
-	if err := errors.Join(os.Remove(filepath.Join(root, "shortcut")), os.Mkdir(filepath.Join(root, "shortcut"), 0o755)); err != nil {
-		t.Fatal(err)
-	}
-	if err := ws.checkWritable("shortcut/fs", "shortcut/fs", dir); !errors.Is(err, ErrChanged) {
-		t.Errorf("another directory is open: %v", err)
-	}
-	if err := ws.checkWritable("shortcut/fs", "shortcut/fs", nil); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, errors.Join(os.Remove(filepath.Join(root, "shortcut")), os.Mkdir(filepath.Join(root, "shortcut"), 0o755)))
+	assert.ErrorIsf(t, ws.checkWritable("shortcut/fs", "shortcut/fs", dir), ErrChanged, "another directory is open")
+	assert.NoError(t, ws.checkWritable("shortcut/fs", "shortcut/fs", nil))
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 )
@@ -24,9 +25,7 @@ func wantNoTemp(t *testing.T, root string) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, err)
 }
 
 func TestWrite(t *testing.T) {
@@ -45,9 +44,7 @@ func TestWrite(t *testing.T) {
 		if got != step.want || err != nil {
 			t.Errorf("Write(%q) = %v, %v", step.given, got, err)
 		}
-		if now := content(t, filepath.Join(root, step.want.Path)); now != step.content {
-			t.Errorf("%s = %q", step.given, now)
-		}
+		assert.Equalf(t, content(t, filepath.Join(root, step.want.Path)), step.content, "%s", step.given)
 	}
 	wantNoTemp(t, root)
 }
@@ -58,9 +55,7 @@ func TestWriteThroughALinkedDirectory(t *testing.T) {
 	mkdir(t, filepath.Join(root, "real"))
 	workspacetest.Symlink(t, "real", filepath.Join(root, "link"))
 	require.Must(ws.Write(t.Context(), "link/sub/file", strings.NewReader("x")))(t)
-	if got := content(t, filepath.Join(root, "real", "sub", "file")); got != "x" {
-		t.Errorf("real/sub/file = %q", got)
-	}
+	assert.Equalf(t, content(t, filepath.Join(root, "real", "sub", "file")), "x", "real/sub/file")
 }
 
 func TestWriteRefusals(t *testing.T) {
@@ -89,9 +84,7 @@ func TestWriteRefusals(t *testing.T) {
 		wantError(t, err, want)
 	}
 	for _, name := range []string{"file", "protected", "link"} {
-		if got := content(t, filepath.Join(root, name)); got != "old" {
-			t.Errorf("%s = %q", name, got)
-		}
+		assert.Equalf(t, content(t, filepath.Join(root, name)), "old", "%s", name)
 	}
 	for _, name := range []string{"new", "gone"} {
 		if _, err := os.Lstat(filepath.Join(root, name)); err == nil {
@@ -131,9 +124,7 @@ func TestFailedWriteChangesNothing(t *testing.T) {
 					t.Errorf("writing %s: %v", target, err)
 				}
 			}
-			if got := content(t, filepath.Join(root, "file")); got != "old" {
-				t.Errorf("file = %q", got)
-			}
+			assert.Equalf(t, content(t, filepath.Join(root, "file")), "old", "file")
 			if _, err := os.Lstat(filepath.Join(root, "new")); err == nil {
 				t.Error("new was made")
 			}
@@ -173,9 +164,7 @@ func TestLinkThatAppearsIsReplacedNotFollowed(t *testing.T) {
 	})))
 	require.NoError(t, err)
 	wantUntouched(t, outside)
-	if got := content(t, filepath.Join(root, "file")); got != "new" {
-		t.Errorf("file = %q", got)
-	}
+	assert.Equalf(t, content(t, filepath.Join(root, "file")), "new", "file")
 }
 
 func TestConcurrentWritersLeaveOneWholeVersion(t *testing.T) {

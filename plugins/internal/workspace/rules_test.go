@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/plugins/internal/ignore"
 	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 )
@@ -63,9 +64,7 @@ func TestRulesEndAtARepository(t *testing.T) {
 	for name, content := range map[string]string{".gitignore": "*.log\n/gone", "module/.git": "gitdir: elsewhere", "module/a.log": "", "plain/a.log": "", "gone/.git/x": "", "gone/x": ""} {
 		workspacetest.WriteFile(t, filepath.Join(root, name), content)
 	}
-	if got := files(t, ws, "."); !slices.Equal(got, []string{".gitignore", "module/a.log"}) {
-		t.Errorf("listed %q", got)
-	}
+	assert.EqualSlicesf(t, files(t, ws, "."), []string{".gitignore", "module/a.log"}, "listed")
 }
 
 // A workspace is not trusted: .gitignore may be anything.
@@ -82,9 +81,7 @@ func TestRulesThatAreNoFile(t *testing.T) {
 	workspacetest.WriteFile(t, filepath.Join(root, "huge", "a"), "")
 	workspacetest.WriteFile(t, filepath.Join(root, "huge", "b"), "")
 	want := []string{"dir/.gitignore/x", "huge/.gitignore", "huge/b", "in/.gitignore", "in/real", "out/.gitignore"}
-	if got := files(t, ws, "."); !slices.Equal(got, want) {
-		t.Errorf("listed %q, want %q", got, want)
-	}
+	assert.EqualSlicesf(t, files(t, ws, "."), want, "listed")
 }
 
 func TestWalkEnds(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/plugins/internal/workspacetest"
 )
@@ -36,9 +37,7 @@ func tree(t *testing.T) (*Workspace, string) {
 
 func wantPaths(t *testing.T, entries []Entry, want ...string) {
 	t.Helper()
-	if got := paths(entries); !slices.Equal(got, want) {
-		t.Errorf("paths = %q, want %q", got, want)
-	}
+	assert.EqualSlicesf(t, paths(entries), want, "paths")
 }
 
 // list returns the first entries that a walk visits, all if limit is 0.
@@ -146,9 +145,7 @@ func TestListGoesOnWithoutADirectory(t *testing.T) {
 			root := require.Must(ws.openDir("."))(t)
 			require.NoError(t, l.walk(t.Context(), ".", root, nil))
 			wantPaths(t, shown, ".git", "a", "a-b", "a.txt", "b", "sub", "sub/.git", "sub/x.txt", "z", "z/.git")
-			if !slices.Equal(l.unreadable, c.unreadable) {
-				t.Errorf("unreadable = %q", l.unreadable)
-			}
+			assert.EqualSlicesf(t, l.unreadable, c.unreadable, "unreadable")
 		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
@@ -57,9 +58,7 @@ func TestWatches(t *testing.T) {
 	defer slow.Close()
 	equal := func(what string, got, want int64) {
 		t.Helper()
-		if got != want {
-			t.Errorf("%s: %d, want %d", what, got, want)
-		}
+		assert.Equalf(t, got, want, "%s", what)
 	}
 	equal("those before", fast.Next().GetCallers()[0].GetEnded(), 1)
 	for i := range 4 {
@@ -228,9 +227,7 @@ func TestDurations(t *testing.T) {
 func BenchmarkCall(b *testing.B) {
 	m := New()
 	h, err := host.New(host.WithRoot(b.TempDir()))
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	defer func() { _ = h.Close(context.Background()) }()
 	for range 2 {
 		defer m.Watch(h, none).Close()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -191,9 +192,7 @@ func TestQuestionEndsWithItsCall(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		late, ended := asked(ctx, t, q, request("agent", `{}`))
-		if left := time.Until(late.Until); left != time.Minute {
-			t.Errorf("it has %v", left)
-		}
+		assert.Equalf(t, time.Until(late.Until), time.Minute, "it has")
 		if a := <-ended; !errors.Is(a.err, context.DeadlineExceeded) {
 			t.Errorf("after its time: %+v", a)
 		}
@@ -206,9 +205,7 @@ func TestQuestionEndsWithItsCall(t *testing.T) {
 				t.Errorf("it is %s, want %s", got.State, state)
 			}
 			_, err := q.Decide(id, policy.Decision{Verdict: policy.Allow})
-			if tool.CodeOf(err) != tool.CodeAlreadyExists {
-				t.Errorf("an answer to what %s: %v", state, err)
-			}
+			assert.Equalf(t, tool.CodeOf(err), tool.CodeAlreadyExists, "an answer to what %s: %v", state, err)
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -103,8 +104,6 @@ func TestComplete(t *testing.T) {
 		"level=": {"level=low", "level=high"}, "size=": {"size=1", "size=2"}, "on=t": {"on=true", "on=false"}, "o.b.l=": {"o.b.l=x", "o.b.l=y"},
 		"s=": nil, "stranger=": nil, "two.ways=": nil,
 	} {
-		if got := Complete(tool.Schema(schema), nil, typed); !slices.Equal(got, want) {
-			t.Errorf("%s is completed with %q, want %q", typed, got, want)
-		}
+		assert.EqualSlicesf(t, Complete(tool.Schema(schema), nil, typed), want, "%s is completed with", typed)
 	}
 }

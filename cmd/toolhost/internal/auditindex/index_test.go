@@ -16,6 +16,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -182,9 +183,7 @@ func slowest(w *world, x *Index, f audit.Filter) string {
 
 func equal(t *testing.T, what, got, want string) {
 	t.Helper()
-	if got != want {
-		t.Errorf("%s is\n%.1500s\nwant\n%.1500s", what, got, want)
-	}
+	assert.Equalf(t, got, want, "%s", what)
 }
 
 // What the index answers is what the log says, while it grows and is rotated, with garbage in it and without.
@@ -244,9 +243,7 @@ func TestIndexDamaged(t *testing.T) {
 		}
 		require.NoError(t, os.WriteFile(file, text, 0o600))
 		w.same(w.open(w.dir, chunk))
-		if s := w.said(); !strings.Contains(s, "made again") {
-			t.Errorf("round %d: it says %q", round, s)
-		}
+		assert.Containsf(t, w.said(), "made again", "round %d: it says", round)
 	}
 	require.NoError(t, os.Truncate(w.path, 200_000)) // the record was cut
 	w.same(w.open(w.dir, chunk))

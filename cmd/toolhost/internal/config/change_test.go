@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -28,9 +29,7 @@ func TestSees(t *testing.T) {
 		{"{max_safety: cautious}", "x", tool.Cautious, true}, {"{max_safety: cautious}", "x", tool.Dangerous, false}, {"{max_safety: cautious}", "x", tool.Unset, false},
 	} {
 		c := parseOK(t, "callers:\n  a:\n    tools: "+x.tools+"\n")
-		if got := c.Callers["a"].Sees(x.name, x.safety); got != x.want {
-			t.Errorf("%s: %s (%v) is seen: %v", x.tools, x.name, x.safety, got)
-		}
+		assert.Equalf(t, c.Callers["a"].Sees(x.name, x.safety), x.want, "%s: %s (%v) is seen", x.tools, x.name, x.safety)
 	}
 }
 

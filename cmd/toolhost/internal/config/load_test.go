@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -51,9 +52,7 @@ func TestInitial(t *testing.T) {
 	if d := Diff(c, Default()); d.any() {
 		t.Errorf("it is not the default: %+v", d)
 	}
-	if err := bySchema(t, compiled(t), string(text)); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, bySchema(t, compiled(t), string(text)))
 	// Settings are commented out with "#" alone, explanations with "# ".
 	all := regexp.MustCompile(`(?m)^#( *[^ #])`).ReplaceAllStringFunc(string(text), func(s string) string {
 		if strings.HasPrefix(s, "# ") && !strings.HasPrefix(s, "#  ") {
@@ -62,9 +61,7 @@ func TestInitial(t *testing.T) {
 		return s[1:]
 	})
 	set := parseOK(t, all)
-	if err := bySchema(t, compiled(t), all); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, bySchema(t, compiled(t), all))
 	if d := Diff(c, set); len(d.Defaults) > 0 {
 		t.Errorf("what it shows as defaults are none: %v", d.Defaults)
 	}

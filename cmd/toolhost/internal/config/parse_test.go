@@ -12,6 +12,7 @@ import (
 	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -446,9 +447,7 @@ func TestParseAliasBomb(t *testing.T) {
 		b.WriteString("      " + name + ": &" + name + " [" + strings.Repeat("*"+before+", ", 10) + "]\n")
 	}
 	_, err := Parse("toolhost.yaml", []byte(b.String()))
-	if err == nil || !strings.Contains(err.Error(), "with its aliases followed, the file has more than 50000 values") {
-		t.Errorf("%v", err)
-	}
+	assert.ErrorContains(t, err, "with its aliases followed, the file has more than 50000 values")
 	c := parseOK(t, "plugins:\n  a: &a\n    environment: {X: \"1\"}\n  b: *a\n  c: {environment: {X: '1'}}\n")
 	if !reflect.DeepEqual(c.Plugin("a"), c.Plugin("b")) || !c.Plugin("b").Environment.Equal(c.Plugin("c").Environment) {
 		t.Error("an alias is not its value")

@@ -1,6 +1,10 @@
 package config
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/assert"
+)
 
 func TestPaths(t *testing.T) {
 	// Not parallel: the environment is the process's.
@@ -15,9 +19,7 @@ func TestPaths(t *testing.T) {
 	} {
 		c := parseOK(t, "root: '"+written+"'\nplugin_dirs: ['"+written+"']\nplugins: {a: {environment: {X: {from_file: '"+written+"'}}}}")
 		for _, got := range []string{c.Root, c.PluginDirs[0], c.Plugins["a"].Environment[0].FromFile} {
-			if got != want {
-				t.Errorf("%s is %s, want %s", written, got, want)
-			}
+			assert.Equalf(t, got, want, "%s", written)
 		}
 	}
 	t.Setenv("HOME", "")

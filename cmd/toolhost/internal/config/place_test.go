@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -20,9 +21,7 @@ func TestProblemOfSomebodyElse(t *testing.T) {
 		"callers cli":                "toolhost.yaml:1:1: callers.cli: wrong (mend it)",
 	} {
 		p := c.Problem("wrong", "mend it", strings.Fields(keys)...)
-		if got := p.String(); got != want {
-			t.Errorf("%s: %s", keys, got)
-		}
+		assert.Equalf(t, p.String(), want, "%s", keys)
 		if strings.Contains(p.Snippet, "hunter2") || p.Snippet == "" {
 			t.Errorf("%s: the snippet is %q", keys, p.Snippet)
 		}
@@ -61,7 +60,5 @@ func TestDigest(t *testing.T) {
 	if len(digest("")) != 64 || one != same || one == other {
 		t.Errorf("the digests are %q, %s, %s, %s", digest(""), one, same, other)
 	}
-	if got := Default().Digest(); got != "" {
-		t.Errorf("with no file it is %q", got)
-	}
+	assert.Equalf(t, Default().Digest(), "", "with no file it")
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/pluginrun"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -68,9 +69,7 @@ func TestSandboxShown(t *testing.T) {
 		t.Errorf("%+v\n%s", d, text)
 	}
 	for _, want := range []string{`"net":"none"`, `"net":"declared"`, `"exec":"any"`, `"write":"cache"`, `"memory":"512MiB"`, `"disk":"default"`, `"pids":"default"`} {
-		if !strings.Contains(string(text), want) {
-			t.Errorf("it has no %s: %s", want, text)
-		}
+		assert.Containsf(t, string(text), want, "it has no %s: %s", want, text)
 	}
 	said, unsaid := parseOK(t, "plugins: {a: {sandbox: {net: none}}}"), parseOK(t, "plugins: {a: {}}")
 	if d := Diff(unsaid, said).Plugins["a"]; !reflect.DeepEqual(d, []string{"sandbox"}) {
@@ -104,9 +103,7 @@ func TestSandboxOfAVariable(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	_, err := Parse("toolhost.yaml", []byte("defaults: {sandbox: {read: ['${SANDBOX_TEST_LINES}']}}"))
-	if err == nil || !strings.Contains(err.Error(), "defaults.sandbox.read[0]: the path has a control character") {
-		t.Error(err)
-	}
+	assert.ErrorContains(t, err, "defaults.sandbox.read[0]: the path has a control character")
 }
 
 func TestCheckPaths(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -39,9 +40,7 @@ func TestValuesAreNotShown(t *testing.T) {
 	if err != nil || string(text) != `{"A":"(hidden)","B":"(hidden)","C":{"from_env":"HOME"}}` {
 		t.Errorf("%s, %v", text, err)
 	}
-	if text := fmt.Sprint(env); text != "[A=(hidden) B=(hidden) C=from the variable HOME]" {
-		t.Error(text)
-	}
+	assert.Equal(t, fmt.Sprint(env), "[A=(hidden) B=(hidden) C=from the variable HOME]")
 }
 
 // No problem with a file shows a value, however broken the file is.

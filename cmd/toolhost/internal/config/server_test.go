@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -105,9 +106,7 @@ mcp_servers:
 		!slices.Equal(got.Args, []string{"-y", "--token=" + secret, "3"}) || !slices.Equal(got.Env, env) {
 		t.Errorf("%#v", struct{ Target }{got})
 	}
-	if text := fmt.Sprintf("%v %+v %#v %s", got, got, got, &got); strings.Contains(text, secret) {
-		t.Error(text)
-	}
+	assert.NotContains(t, fmt.Sprintf("%v %+v %#v %s", got, got, got, &got), secret)
 	if got, err := c.Servers["remote"].Resolve(in); err != nil || got.URL != "https://h.example/mcp" ||
 		got.Headers["Authorization"] != "Bearer "+secret || c.Servers["remote"].Transport != TransportSSE {
 		t.Errorf("%#v, %v", struct{ Target }{got}, err)
@@ -156,9 +155,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 		hiddenValue, "--url", "https://example.com/a/b?c=d", hiddenValue, "${TOKEN}",
 		"/home/user/a-project-with-a-long-name/and/more", "-p", secret, // which nothing tells from a port or path
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("%q\nwant %q", got, want)
-	}
+	assert.EqualSlices(t, got, want)
 	for url, want := range map[Address]string{
 		"https://example.com/mcp?a=b":                                "https://example.com/mcp?a=b",
 		"https://u:" + secret + "@example.com/mcp":                   "https://(hidden)@example.com/mcp",
@@ -168,9 +165,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 		"${BASE}/mcp":                                                "${BASE}/mcp",
 		"https://mcp.zapier.com/api/mcp/s/ZmE5a0b1c2d3e4f5a6b7/mcp?": "https://mcp.zapier.com/api/mcp/s/ZmE5a0b1c2d3e4f5a6b7/mcp?",
 	} {
-		if got := url.Shown(); got != want {
-			t.Errorf("%s is shown as %s", url, got)
-		}
+		assert.Equalf(t, url.Shown(), want, "%s is shown as", url)
 	}
 	c := parseOK(t, `mcp_servers: {s: {command: x, args: [--token, `+secret+`], env: {A: `+secret+`}},
   u: {url: "https://x/?key=`+secret+`", headers: {H: `+secret+`}, oauth: {client_id: a, client_secret: `+secret+`}}}`)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -112,9 +113,7 @@ func TestRemoveAfterOthers(t *testing.T) {
 		}
 		require.NoError(t, os.WriteFile(f.path, []byte(strings.Replace(string(now), one.was, one.becomes, 1)), 0o600))
 		change := require.Must(c.Remove(&done.Made))(t)
-		if change.After != one.want {
-			t.Errorf("%s: %q with %q: %q", one.client, one.before, one.becomes, change.After)
-		}
+		assert.Equalf(t, change.After, one.want, "%s: %q with %q", one.client, one.before, one.becomes)
 	}
 }
 
@@ -165,15 +164,11 @@ func TestWrite(t *testing.T) {
 	if now := require.Must(read(f.path))(t); now.text != change.After {
 		t.Errorf("%q", now.text)
 	}
-	if err := late.Do("x"); err == nil || !strings.Contains(err.Error(), "another program has changed it") {
-		t.Errorf("%v", err)
-	}
+	assert.ErrorContains(t, late.Do("x"), "another program has changed it")
 	absent := filepath.Join(t.TempDir(), "new", "file")
 	change, late = require.Must(c.add(absent, local, nil))(t), require.Must(c.add(absent, remote, nil))(t)
 	require.NoError(t, change.Do(""))
-	if err := late.Do("x"); err == nil || !strings.Contains(err.Error(), "another program has changed it") {
-		t.Errorf("%v", err)
-	}
+	assert.ErrorContains(t, late.Do("x"), "another program has changed it")
 	if info := require.Must(os.Stat(absent))(t); info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v", info.Mode())
 	}
@@ -203,8 +198,6 @@ func TestShapes(t *testing.T) {
 		"gemini": `"httpUrl": "http`, "vscode": `"type": "http"`, "windsurf": `"serverUrl": "http`, "cline": `"type": "streamableHttp"`,
 		"codex": `http_headers = { "Authorization" = "Bearer`, "zed": `"context_servers"`, "goose": "extensions:\n  toolhost: {\"type\": \"streamable_http\", \"uri\": \"http",
 	} {
-		if got := Find(name).Snippet(remote); !strings.Contains(got, want) {
-			t.Errorf("%s: %s", name, got)
-		}
+		assert.Containsf(t, Find(name).Snippet(remote), want, "%s", name)
 	}
 }

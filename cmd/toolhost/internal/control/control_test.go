@@ -27,6 +27,7 @@ import (
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
@@ -154,9 +155,7 @@ type daemon struct {
 func newDaemon(t *testing.T, prepare ...func(*control.Server)) *daemon {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "thc-") // a short path
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	d := &daemon{service: newService(t), t: t, path: filepath.Join(dir, "c.sock")}
 	claim := require.Must(control.Take(d.path, control.Holder{PID: os.Getpid(), Root: "/here"}))(t)
 	ln := require.Must(claim.Listen(control.MaxConnections, admits, func(err error) { t.Error(err) }))(t)
@@ -170,12 +169,8 @@ func newDaemon(t *testing.T, prepare ...func(*control.Server)) *daemon {
 		ended, cancel := context.WithCancel(context.Background())
 		cancel()
 		d.server.Shutdown(ended)
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
-		if err := claim.Release(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, <-served)
+		assert.NoError(t, claim.Release())
 		left, err := os.ReadDir(dir)
 		if err != nil || len(left) > 0 {
 			t.Errorf("it leaves %v, %v", left, err)
@@ -326,9 +321,7 @@ func TestAlone(t *testing.T) {
 		t.Errorf("the call ends with %+v", a)
 	}
 	_, err := control.Do(t.Context(), alone, daemonv1.DaemonHandler.RestartPlugin, &daemonv1.RestartPluginRequest{Name: "a/b"})
-	if tool.CodeOf(err) != tool.CodeNotFound {
-		t.Errorf("a plugin that is not there: %v", err)
-	}
+	assert.Equalf(t, tool.CodeOf(err), tool.CodeNotFound, "a plugin that is not there: %v", err)
 	if _, err := remote.Tools(t.Context(), host.Filter{}); tool.CodeOf(err) != tool.CodeUnavailable {
 		t.Errorf("the daemon that has ended: %v", err)
 	}
@@ -399,16 +392,12 @@ func TestCancel(t *testing.T) {
 		<-ctx.Done()
 		return policy.Decision{}, ctx.Err()
 	}))
-	if tool.CodeOf(a.Err) != tool.CodeCanceled {
-		t.Errorf("the question ends with %v", a.Err)
-	}
+	assert.Equalf(t, tool.CodeOf(a.Err), tool.CodeCanceled, "the question ends with %v", a.Err)
 	a = d.client().Call(t.Context(), control.Call{Name: "danger", Timeout: time.Millisecond}, policy.ApproverFunc(func(ctx context.Context, _ policy.Request) (policy.Decision, error) {
 		<-ctx.Done() // which only the daemon can bring about
 		return policy.Decision{}, ctx.Err()
 	}))
-	if tool.CodeOf(a.Err) != tool.CodeDeadlineExceeded {
-		t.Errorf("the question ends with %v", a.Err)
-	}
+	assert.Equalf(t, tool.CodeOf(a.Err), tool.CodeDeadlineExceeded, "the question ends with %v", a.Err)
 }
 
 // A client that sends nonsense gets an error or loses the connection, and does no harm.
@@ -443,9 +432,7 @@ func TestNonsense(t *testing.T) {
 	for _, body := range []string{`{"name":"x.echo","grants":["?"]}`, `{"name":"x.echo","timeoutMs":-1}`, `{"name":"x.echo","session":"?"}`} {
 		conn := d.connect()
 		_, _ = io.WriteString(conn, stream("Call", body))
-		if said := untilEnd(t, conn); !strings.Contains(said, `"invalid_argument"`) {
-			t.Errorf("%s: it answers %q", body, said)
-		}
+		assert.Containsf(t, untilEnd(t, conn), `"invalid_argument"`, "%s: it answers", body)
 	}
 	d.serves()
 }
@@ -485,13 +472,9 @@ func TestNonsenseInAnApproval(t *testing.T) {
 		return line
 	}
 	for body, want := range map[string]string{"": " 400 ", "yes": " 400 ", `{"verdict":"sure"}`: " 400 ", `{}`: " 400 ", `null`: " 400 "} {
-		if got := decide(body); !strings.Contains(got, want) {
-			t.Errorf("to %q it answers %q", body, got)
-		}
+		assert.Containsf(t, decide(body), want, "to %q it answers", body)
 	}
-	if got := decide(`{"verdict":"allow"}`); !strings.Contains(got, " 200 ") {
-		t.Errorf("to a yes it answers %q", got)
-	}
+	assert.Containsf(t, decide(`{"verdict":"allow"}`), " 200 ", "to a yes it answers")
 	if text := next(); !strings.HasPrefix(text, `{"ended":`) || !strings.Contains(text, `"result":`) {
 		t.Errorf("it ends with %q", text)
 	}
@@ -546,9 +529,7 @@ func TestManyCalls(t *testing.T) {
 		go func() { codes <- tool.CodeOf(c.Call(ctx, control.Call{Name: "wait"}, nil).Err) }()
 	}
 	for range calls - most {
-		if code := <-codes; code != tool.CodeResourceExhausted {
-			t.Errorf("a call too many ends with %s", code)
-		}
+		assert.Equalf(t, <-codes, tool.CodeResourceExhausted, "a call too many ends with")
 	}
 	for range most {
 		<-d.began
@@ -562,9 +543,7 @@ func TestManyCalls(t *testing.T) {
 	}
 	cancel()
 	for range most {
-		if code := <-codes; code != tool.CodeCanceled {
-			t.Errorf("a call ends with %s", code)
-		}
+		assert.Equalf(t, <-codes, tool.CodeCanceled, "a call ends with")
 	}
 }
 

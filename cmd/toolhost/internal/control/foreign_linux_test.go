@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -85,12 +86,8 @@ func TestOtherUser(t *testing.T) {
 			t.Errorf("it was refused with %v", err)
 		}
 	}
-	if err := ln.Close(); err != nil {
-		t.Error(err)
-	}
-	if err := claim.Release(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, ln.Close())
+	assert.NoError(t, claim.Release())
 }
 
 // A socket of another user is none of the command's, whoever listens there: also root

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
+	"github.com/toolhost/toolhost/internal/test/assert"
 )
 
 func TestRevision(t *testing.T) {
@@ -17,8 +18,6 @@ func TestRevision(t *testing.T) {
 		}},
 		"abc+": {Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.modified", Value: "true"}}},
 	} {
-		if got := control.RevisionOf(&info); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		assert.Equal(t, control.RevisionOf(&info), want)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -46,9 +47,7 @@ func TestTake(t *testing.T) {
 					_ = ln.Close()
 				}
 				held.Unlock()
-				if err := claim.Release(); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, claim.Release())
 			}
 		})
 	}
@@ -77,9 +76,7 @@ func TestTakeOverLeftovers(t *testing.T) {
 	if _, err := claim.Listen(1, admits, func(error) {}); tool.CodeOf(err) != tool.CodeAlreadyExists {
 		t.Errorf("it listens: %v", err)
 	}
-	if err := claim.Release(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, claim.Release())
 	d.serves()
 	require.NoError(t, os.WriteFile(lock+".away", content, 0o600))
 	require.NoError(t, os.Rename(lock+".away", lock))
@@ -118,9 +115,7 @@ func TestTakeLeavesOthersFiles(t *testing.T) {
 	claim := require.Must(control.Take(socket, control.Holder{PID: os.Getpid()}))(t)
 	// One that came in its place is not removed with it.
 	require.NoError(t, os.Rename(odd+"-kept", odd))
-	if err := claim.Release(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, claim.Release())
 	for _, path := range []string{pins, odd} {
 		if text, err := os.ReadFile(path); string(text) != "another's" || err != nil {
 			t.Errorf("%s: %q, %v", filepath.Base(path), text, err)

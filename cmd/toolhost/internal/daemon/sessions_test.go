@@ -9,6 +9,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -70,8 +71,6 @@ func TestSessionsEnd(t *testing.T) {
 			t.Errorf("without an idle time, there are %+v", all)
 		}
 		s.close()
-		if err := h.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, h.Close(t.Context()))
 	})
 }

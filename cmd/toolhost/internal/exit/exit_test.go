@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -31,9 +32,7 @@ func TestCodeStatus(t *testing.T) {
 		tool.CodeDeadlineExceeded:  7,
 		tool.CodeCanceled:          7,
 	} {
-		if got := ofCode(code); got != want {
-			t.Errorf("the status of %q is %d, want %d", code, got, want)
-		}
+		assert.Equalf(t, ofCode(code), want, "the status of %q", code)
 	}
 }
 
@@ -51,8 +50,6 @@ func TestExitStatus(t *testing.T) {
 		{fmt.Errorf("wrapped: %w", With(Failed, &tool.Error{Code: tool.CodeCrashed})), 1},
 		{errors.Join(Usage("wrong", ""), errors.New("and more")), 2},
 	} {
-		if got := Status(c.err); got != c.want {
-			t.Errorf("the status of %v is %d, want %d", c.err, got, c.want)
-		}
+		assert.Equalf(t, Status(c.err), c.want, "the status of %v", c.err)
 	}
 }

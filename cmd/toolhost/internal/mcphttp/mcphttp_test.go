@@ -22,6 +22,7 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/token"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -51,9 +52,7 @@ func newLogin(t *testing.T) *login {
 		default:
 			answer = map[string]string{"issuer": l.URL, "jwks_uri": l.URL + "/keys", "authorization_endpoint": l.URL, "token_endpoint": l.URL}
 		}
-		if err := json.NewEncoder(w).Encode(answer); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, json.NewEncoder(w).Encode(answer))
 	}))
 	t.Cleanup(l.Close)
 	return l
@@ -336,9 +335,7 @@ func TestListenOnLoopbackOnly(t *testing.T) {
 	t.Parallel()
 	for address, ok := range map[string]bool{"127.0.0.1:0": true, "localhost:0": true, "0.0.0.0:0": false, ":0": false, "nonsense": false, "127.0.0.1:99999": false} {
 		ln, err := Listen(address, false, 8)
-		if (err == nil) != ok {
-			t.Errorf("%s: %v", address, err)
-		}
+		assert.Equalf(t, (err == nil), ok, "%s: %v", address, err)
 		if err == nil {
 			_ = ln.Close()
 		}

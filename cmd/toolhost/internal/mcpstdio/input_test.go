@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -84,7 +85,5 @@ func TestInputOfFile(t *testing.T) {
 	if text, err := io.ReadAll(in); err != nil || string(text) != "hello" {
 		t.Errorf("read %q, %v", text, err)
 	}
-	if err := in.Close(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, in.Close())
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -29,9 +30,7 @@ func opened(t *testing.T, in *os.File, o Transport) (read func() (jsonrpc.Messag
 		t.Fatalf("%v %v", m, err)
 	}
 	return func() (jsonrpc.Message, error) { return c.Read(context.Background()) }, func() {
-		if err := c.Write(context.Background(), &jsonrpc.Response{ID: r.ID, Result: json.RawMessage("{}")}); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, c.Write(context.Background(), &jsonrpc.Response{ID: r.ID, Result: json.RawMessage("{}")}))
 	}, out
 }
 

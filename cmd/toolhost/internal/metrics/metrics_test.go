@@ -16,6 +16,7 @@ import (
 	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -108,16 +109,10 @@ func TestNumbers(t *testing.T) {
 		"toolhost_fleet_reached 1", `toolhost_fleet_hosts{refused="false"} 3`, `toolhost_fleet_hosts{refused="true"} 1`,
 		"toolhost_fleet_tools 7", "toolhost_fleet_calls_in_progress 2", "go_goroutines ",
 	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("there is no %s in\n%s", want, text)
-		}
+		assert.Containsf(t, text, want, "there is no %s in", want)
 	}
-	if strings.Contains(text, `plugin_cpu_seconds_total{plugin="bad"}`) {
-		t.Error("what is not known is a number")
-	}
-	if status != http.StatusOK {
-		t.Errorf("the status is %d", status)
-	}
+	assert.NotContainsf(t, text, `plugin_cpu_seconds_total{plugin="bad"}`, "what is not known is a number")
+	assert.Equalf(t, status, http.StatusOK, "the status")
 	families, err := n.registry.Gather() // as the text has none of the native ones
 	require.NoError(t, err)
 	native := 0
@@ -171,9 +166,7 @@ func TestNumbersAreBounded(t *testing.T) {
 		fmt.Sprintf(`toolhost_caller_calls{caller="(other)",state="running"} %d`, 10*maxCallers), `{caller="subject0",code="ok",tool="tool0"} 1`, `{caller="(none)",code="not_found",tool="(unknown)"} 100000`,
 		fmt.Sprintf(`{caller="(none)",code="ok",tool="(other)"} %d`, 2*maxTools), `caller="(other)",code="other",tool="tool`,
 	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("there is no %s", want)
-		}
+		assert.Containsf(t, text, want, "there is no %s", want)
 	}
 	if len(n.names) > 2*maxTools+1 || len(n.callers) > maxCallers || len(n.pairs) > maxPairs+maxCallers+2 {
 		t.Errorf("kept: %d names, %d callers, %d pairs", len(n.names), len(n.callers), len(n.pairs))
@@ -191,9 +184,7 @@ func TestChangedNames(t *testing.T) {
 	n.Call(ended("read", "", nil))
 	_, text := get(t, n.Handler(false), "/metrics", nil)
 	for _, want := range []string{`tool="fs.read"} 1`, `tool="other.read"} 1`} {
-		if !strings.Contains(text, want) {
-			t.Errorf("there is no %s", want)
-		}
+		assert.Containsf(t, text, want, "there is no %s", want)
 	}
 }
 
@@ -252,9 +243,7 @@ func TestListen(t *testing.T) {
 		}
 	}
 	ln := require.Must(Listen("127.0.0.1:0"))(t)
-	if err := ln.Close(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, ln.Close())
 }
 
 // Connections that say nothing do not keep the numbers from being read.
@@ -272,9 +261,7 @@ func TestSilentConnections(t *testing.T) {
 	resp, err := client.Get("http://" + ln.Addr().String() + "/metrics")
 	require.NoError(t, err)
 	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode != http.StatusOK {
-		t.Errorf("it answers %s", resp.Status)
-	}
+	assert.Equalf(t, resp.StatusCode, http.StatusOK, "it answers %s", resp.Status)
 	cancel()
 	require.NoError(t, <-served)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
+	"github.com/toolhost/toolhost/internal/test/assert"
 )
 
 func difference(a, b []string) []string {
@@ -20,9 +21,7 @@ func TestDifference(t *testing.T) {
 		{"a b c d", "a x c y", "- b,+ x,- d,+ y"}, {"a", "", "- a"}, {"a a", "a", "- a"},
 	} {
 		a, b := strings.Fields(c[0]), strings.Fields(c[1])
-		if got := strings.Join(difference(a, b), ","); got != c[2] {
-			t.Errorf("%q to %q: %q", c[0], c[1], got)
-		}
+		assert.Equalf(t, strings.Join(difference(a, b), ","), c[2], "%q to %q", c[0], c[1])
 	}
 	many := slices.Repeat([]string{"x"}, 100_000)
 	for i := range many {

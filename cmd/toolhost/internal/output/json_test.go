@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -24,9 +25,7 @@ func TestPrintOutcome(t *testing.T) {
 		"both":  {Name: "a", Content: long, Structured: json.RawMessage(deep)},
 	} {
 		var b bytes.Buffer
-		if err := New(&b).Outcome(want, nil); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, New(&b).Outcome(want, nil))
 		var got host.Outcome
 		if err := json.Unmarshal(b.Bytes(), &got); err != nil {
 			t.Fatalf("%s: %v: %.300q", name, err, b.String())

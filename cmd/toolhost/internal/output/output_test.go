@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -68,9 +69,7 @@ func TestColored(t *testing.T) {
 
 func equal[T comparable](t *testing.T, what string, got, want T) {
 	t.Helper()
-	if got != want {
-		t.Errorf("%s is %v, want %v", what, got, want)
-	}
+	assert.Equalf(t, got, want, "%s", what)
 }
 
 func TestReport(t *testing.T) {
@@ -87,13 +86,9 @@ func TestReport(t *testing.T) {
 	} {
 		var b, compacted bytes.Buffer
 		o := New(&b)
-		if err := o.Report(c.report, c.err); !errors.Is(err, c.err) {
-			t.Error(err)
-		}
+		assert.ErrorIs(t, o.Report(c.report, c.err), c.err)
 		o.Failure(errors.New("what is said once is not said again"))
-		if err := json.Compact(&compacted, b.Bytes()); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, json.Compact(&compacted, b.Bytes()))
 		equal(t, "the report", compacted.String(), c.want)
 	}
 	if err := New(&bytes.Buffer{}).Report([]int{1}, wrong); err == nil || errors.Is(err, wrong) {

@@ -10,6 +10,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/pins"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -132,9 +133,7 @@ func TestRulesOfTheUser(t *testing.T) {
 	p := newPlace(t)
 	t.Setenv("XDG_STATE_HOME", p.state)
 	p.user = require.Must(pins.UserLock(p.dir))(t)
-	if p.user != p.dir+".lock" {
-		t.Errorf("the lock is %s", p.user)
-	}
+	assert.Equalf(t, p.user, p.dir+".lock", "the lock")
 	p.counts()
 	p.write(p.user)
 	p.counts(p.user)
@@ -162,9 +161,7 @@ func TestRulesOfADamagedRecord(t *testing.T) { //nolint:paralleltest // newPlace
 	fails := func(texts ...string) {
 		t.Helper()
 		_, err := p.rules()
-		if exit.Status(err) != exit.BadUsage {
-			t.Errorf("it is %v", err)
-		}
+		assert.Equalf(t, exit.Status(err), exit.BadUsage, "it is %v", err)
 		for _, text := range append(texts, "locked.json") {
 			if err == nil || !strings.Contains(err.Error(), text) {
 				t.Errorf("it is %v, without %q", err, text)
@@ -207,9 +204,7 @@ func TestRulesNextToALinkedConfiguration(t *testing.T) { //nolint:paralleltest /
 	require.NoError(t, os.Symlink(target, link))
 	c := &config.Config{File: link}
 	own := require.Must(pins.OwnLock(c, link))(t)
-	if own.File != p.lock {
-		t.Errorf("the lock is %s, want %s", own.File, p.lock)
-	}
+	assert.Equalf(t, own.File, p.lock, "the lock")
 	next := filepath.Join(filepath.Dir(link), pins.LockName)
 	p.write(next)
 	if own := require.Must(pins.OwnLock(c, link))(t); own.File != next {
@@ -244,9 +239,7 @@ func TestRulesThatAreNotRecorded(t *testing.T) { //nolint:paralleltest // newPla
 	seen := require.Must(p.rules())(t).Locks[0].Seen
 	require.NoError(t, os.WriteFile(filepath.Join(p.state, "toolhost"), nil, 0o600)) // where a directory should be
 	seen()
-	if !slices.Equal(p.lost, []string{p.lock}) {
-		t.Errorf("it tells of %q", p.lost)
-	}
+	assert.EqualSlicesf(t, p.lost, []string{p.lock}, "it tells of")
 	require.NoError(t, os.Remove(filepath.Join(p.state, "toolhost")))
 	require.NoError(t, os.Remove(p.lock))
 	p.counts(p.lock + "!")

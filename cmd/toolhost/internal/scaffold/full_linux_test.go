@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/safefile"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/fulldisk"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
@@ -18,8 +19,6 @@ func TestFullDisk(t *testing.T) {
 		if _, err := (Project{Name: "sky", Language: Node}).Write(dir); !safefile.IsFull(err) {
 			t.Errorf("%v", err)
 		}
-		if left := tree(t, dir); left != "filler\n" {
-			t.Errorf("it leaves\n%s", left)
-		}
+		assert.Equalf(t, tree(t, dir), "filler\n", "it leaves")
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -129,22 +130,16 @@ func TestParseWarnings(t *testing.T) {
 	for _, e := range f.Entries {
 		names = append(names, e.Name)
 	}
-	if got := strings.Join(names, " "); got != "My-Server scope-name" {
-		t.Errorf("the servers are %s", got)
-	}
+	assert.Equalf(t, strings.Join(names, " "), "My-Server scope-name", "the servers")
 	all := strings.Join(f.Warnings, "\n")
 	for _, want := range []string{
 		"mcp.json:1: no effect here: a, b, c and 1 more", `mcp.json:2: the server "My Server!" is called My-Server here`,
 		"mcp.json:2: the server My-Server has an unknown key, which has no effect: autoApprove",
 		`mcp.json:3: the server "my-server" is left out: "My Server!" has its name already`, "its name has no letter or digit",
 	} {
-		if !strings.Contains(all, want) {
-			t.Errorf("no warning says: %s\n%s", want, all)
-		}
+		assert.Containsf(t, all, want, "no warning says: %s", want)
 	}
-	if strings.Contains(all, secret) {
-		t.Error(all)
-	}
+	assert.NotContains(t, all, secret)
 }
 
 // A file that cannot be read at all is an error with its place and without its text.

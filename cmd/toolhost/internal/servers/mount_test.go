@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -97,9 +98,7 @@ func TestMoved(t *testing.T) {
 		"a:", "  command: x", `  args: ["--api-key", "${A_API_KEY}", "${API_KEY}"]`, "  env:", "    LEVEL: debug", `    TOKEN: "${TOKEN}"`,
 		"b:", "  command: x", "  env:", `    TOKEN: "${TOKEN_2}"`, "c:", "  command: x", "  env:", `    TOKEN: "${TOKEN}"`,
 	}
-	if !slices.Equal(lines, want) {
-		t.Errorf("%q", lines)
-	}
+	assert.EqualSlices(t, lines, want)
 	var names []string
 	for _, v := range m.Variables {
 		names = append(names, v.Name)

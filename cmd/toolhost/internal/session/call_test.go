@@ -8,6 +8,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/setup"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -45,9 +46,7 @@ func TestAllowance(t *testing.T) {
 		"a yes when asked":      {Allowance{}, control.Call{Name: "destroys"}, asked, ""},
 	} {
 		answer := CallAs(t.Context(), h, c.call, c.may, setup.Askers{Client: c.asked})
-		if got := tool.CodeOf(answer.Err); got != c.want {
-			t.Errorf("%s is %v, want %v", name, got, c.want)
-		}
+		assert.Equalf(t, tool.CodeOf(answer.Err), c.want, "%s", name)
 		if code := tool.CodeOf(answer.Err); code != "" && (answer.Outcome.Error == nil || answer.Outcome.Error.Message != tool.ModelText(answer.Err, c.call.Name)) {
 			t.Errorf("%s: the outcome says %+v, the error %v", name, answer.Outcome.Error, answer.Err)
 		}

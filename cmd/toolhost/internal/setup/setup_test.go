@@ -14,6 +14,7 @@ import (
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/pluginrun"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -59,9 +60,7 @@ plugins:
 		t.Errorf("gone has %+v", gone)
 	}
 	once := settings(t, c, Run{Once: true})("other")
-	if once.IdleTimeout != 0 {
-		t.Errorf("for one command, with a flag, another has %+v", once)
-	}
+	assert.Equalf(t, once.IdleTimeout, 0, "for one command, with a flag, another has %+v", once)
 }
 
 // All references that lead to nothing are told, once each, where the file has them.
@@ -91,9 +90,7 @@ plugins:
 			t.Errorf("problem %d is %+v, want %+v", i, p, want)
 		}
 	}
-	if strings.Contains(err.Error(), "hunter2") {
-		t.Errorf("the error has a secret in it: %v", err)
-	}
+	assert.NotContainsf(t, err.Error(), "hunter2", "the error has a secret in it: %v", err)
 }
 
 func TestCaller(t *testing.T) {
@@ -154,9 +151,7 @@ func TestChanges(t *testing.T) {
 	} {
 		before := load(c.before, "one")
 		after := load(c.after, c.content)
-		if got := Changes(before, after); !slices.Equal(got, c.changes) {
-			t.Errorf("%s: the changes are %q", name, got)
-		}
+		assert.EqualSlicesf(t, Changes(before, after), c.changes, "%s: the changes", name)
 		if got := !pluginrun.SameProcess(before.Plugins("db"), after.Plugins("db")); got != c.process {
 			t.Errorf("%s: db needs a new process: %v", name, got)
 		}
@@ -173,9 +168,7 @@ func TestFixed(t *testing.T) {
 		"mcp: {listen: \"127.0.0.1:1\", tls: {cert: a, key: b}, limits: {body: 1MiB}}":                                    {"mcp.limits", "mcp.listen", "mcp.tls"},
 		"{root: a, plugin_dirs: [b], socket: c, cache_dir: d}":                                                            {"cache_dir", "plugin_dirs", "root", "socket"},
 	} {
-		if got := Fixed(before, parsed(t, []byte(text))); !slices.Equal(got, want) {
-			t.Errorf("%s: fixed are %q", text, got)
-		}
+		assert.EqualSlicesf(t, Fixed(before, parsed(t, []byte(text))), want, "%s: fixed", text)
 	}
 }
 

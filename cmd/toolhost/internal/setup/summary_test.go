@@ -1,8 +1,9 @@
 package setup
 
 import (
-	"slices"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/assert"
 )
 
 // The person who decides on a file is told all that an MCP server is started with.
@@ -20,9 +21,7 @@ mcp_servers:
 		"mounts the MCP server tracker at https://mcp.example.com/mcp",
 		"sends the MCP server tracker a header Authorization",
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("it says %q\nwant %q", got, want)
-	}
+	assert.EqualSlicesf(t, got, want, "it says")
 }
 
 // The person who decides on a file is told all that sandboxes let processes do, once, a line
@@ -52,15 +51,11 @@ mcp_servers:
 		"mounts the MCP server tracker at https://mcp.example.com/mcp",
 		"sets: defaults: sandbox; plugin free: sandbox; plugin strict: sandbox; plugin web: sandbox; plugin wide: sandbox",
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("it says %q\nwant %q", got, want)
-	}
+	assert.EqualSlicesf(t, got, want, "it says")
 	got = Summary(parsed(t, []byte("defaults: {sandbox: {level: none}}\nplugins: {a: {}, b: {sandbox: {level: strict, write: any}}}\nmcp_servers: {s: {command: x}}")))
 	want = []string{
 		"runs plugins without a sandbox", "lets plugin b change any file", `mounts the MCP server s, for which it runs ["x"]`,
 		"runs the MCP server s without a sandbox", "sets: defaults: sandbox; plugin a: sandbox; plugin b: sandbox",
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("it says %q\nwant %q", got, want)
-	}
+	assert.EqualSlicesf(t, got, want, "it says")
 }

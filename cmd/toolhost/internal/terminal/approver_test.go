@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -39,9 +40,7 @@ func TestQuestion(t *testing.T) {
 	} {
 		f := &fakeTerminal{Reader: strings.NewReader(answer)}
 		d, err := Approver{Terminal: f}.Approve(t.Context(), request(`{"path":"a"}`))
-		if err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, err)
 		equal(t, "the verdict for "+answer, d.Verdict, want)
 		equal(t, "the question", f.String(), `fs.write (dangerous) wants to run.
   what:      Writes a file.
@@ -60,9 +59,7 @@ func TestQuestionShowsWhatIsHidden(t *testing.T) {
 	_, _ = Approver{Terminal: f}.Approve(t.Context(), request(`{"path":"`+"\u202e\u009b2J"+`","content":"`+strings.Repeat("x", 3000)+`","force":true}`))
 	asked := f.String()
 	for _, want := range []string{`\u202e\u009b2J`, "bytes of arguments are not shown, of: content\n  arguments:\n", `"force": true`} {
-		if !strings.Contains(asked, want) {
-			t.Errorf("it does not show %q but %s", want, asked)
-		}
+		assert.Containsf(t, asked, want, "it does not show %q but", want)
 	}
 	if n := strings.Count(asked, "x"); n > maxArguments {
 		t.Errorf("it shows %d characters of the arguments, more than %d", n, maxArguments)
@@ -125,7 +122,5 @@ func TestQuestionEndsWithItsContext(t *testing.T) {
 
 func equal[T comparable](t *testing.T, what string, got, want T) {
 	t.Helper()
-	if got != want {
-		t.Errorf("%s is %v, want %v", what, got, want)
-	}
+	assert.Equalf(t, got, want, "%s", what)
 }

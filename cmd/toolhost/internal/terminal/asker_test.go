@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -44,9 +45,7 @@ func ask(t *testing.T, q tool.Question, lines ...string) (tool.Answer, string) {
 	p := &typist{lines: lines, prompts: make(chan struct{}, 100)}
 	a := &Asker{Open: func() (Terminal, error) { return p, nil }}
 	answer, err := a.Ask(t.Context(), q)
-	if err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, err)
 	a.Close()
 	return answer, p.String()
 }

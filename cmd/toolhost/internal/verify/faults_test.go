@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/verify"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -49,9 +50,7 @@ func (f fault) found(t *testing.T, name string) (names []string, why string) {
 		o.Calls = append(o.Calls, tool.Call{Name: name, Arguments: json.RawMessage(args)})
 	}
 	report, err := verify.Run(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, r := range report.Checks {
 		if r.Found() && (r.ID != "start.time" || f.check == r.ID) { // the time is also that of the machine
 			names = append(names, r.ID)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/verify"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
@@ -91,9 +92,7 @@ func TestFaultyPlugins(t *testing.T) {
 					t.Skipf("%s: %s", want, r.Why) // as for the sandbox on some systems
 				}
 			}
-			if !slices.Equal(names, []string{want}) {
-				t.Errorf("%v have found something, want %s alone", names, want)
-			}
+			assert.EqualSlicesf(t, names, []string{want}, "%v have found something, want %s alone", names, want)
 		})
 	}
 }

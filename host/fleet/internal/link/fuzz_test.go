@@ -8,6 +8,7 @@ import (
 
 	"github.com/flynn/noise"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -72,9 +73,7 @@ func FuzzOpen(f *testing.F) {
 		_, err := open(data)
 		switch {
 		case bytes.Equal(data, genuine[0]):
-			if err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, err)
 		case bytes.Equal(data, genuine[1]), bytes.Equal(data, genuine[2]):
 			if err != errLost { //nolint:errorlint // it is never wrapped
 				t.Error(err)

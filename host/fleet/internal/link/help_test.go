@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/fleet/internal/link"
 	"github.com/toolhost/toolhost/internal/embedded"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -29,9 +30,7 @@ func newBus(t testing.TB, maxPayload int32) *bus {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
 		defer cancel()
-		if err := s.Close(ctx); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, s.Close(ctx))
 	})
 	return &bus{s, key}
 }
@@ -81,9 +80,7 @@ func (h *host) accept(t testing.TB, remote []byte) <-chan *link.Link {
 	if err == nil {
 		err = h.nc.Flush()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		if err := sub.Unsubscribe(); err != nil && !errors.Is(err, nats.ErrConnectionClosed) && !errors.Is(err, nats.ErrBadSubscription) {
 			t.Error(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/toolhost/toolhost/host/fleet/internal/link"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -29,9 +30,7 @@ func exchange(t *testing.T, a, b *link.Link, n int) {
 		if _, err := io.ReadFull(ends[1], got); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("other bytes came, %v", err)
 		}
-		if err := <-sent; err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, <-sent)
 	}
 }
 
@@ -178,9 +177,7 @@ func TestStolenAbout(t *testing.T) {
 		changed[i] ^= 1 << 7
 		if o, err := link.ParseOpening(changed); err == nil {
 			_, err = link.Accept(sh.nc, sh.Instance, victim.Public(), o, func([]byte) error { return nil })
-			if tool.CodeOf(err) != tool.CodeInvalidArguments {
-				t.Errorf("byte %d: %v", i, err)
-			}
+			assert.Equalf(t, tool.CodeOf(err), tool.CodeInvalidArguments, "byte %d: %v", i, err)
 		}
 	}
 	// It repeats the opening itself, and with it the link's ID.

@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/toolhost/toolhost/host/fleet/internal/link"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -67,9 +68,7 @@ func TestClose(t *testing.T) {
 	if !errors.Is(server.Err(), io.EOF) || !errors.Is(caller.Err(), net.ErrClosed) {
 		t.Errorf("ended with %v and %v", server.Err(), caller.Err())
 	}
-	if err := server.Send([]byte("x"), nil); !errors.Is(err, io.EOF) {
-		t.Error(err)
-	}
+	assert.ErrorIs(t, server.Send([]byte("x"), nil), io.EOF)
 	if _, err := caller.Read(make([]byte, 1)); !errors.Is(err, net.ErrClosed) {
 		t.Error(err)
 	}
@@ -109,9 +108,7 @@ func TestReadDeadline(t *testing.T) {
 	}()
 	for _, at := range []time.Time{time.Unix(1, 0), time.Now().Add(time.Millisecond)} {
 		require.NoError(t, caller.SetReadDeadline(at))
-		if err := <-read; !errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Error(err)
-		}
+		assert.ErrorIs(t, <-read, os.ErrDeadlineExceeded)
 		_ = caller.SetReadDeadline(time.Now().Add(time.Hour))
 		_ = caller.SetReadDeadline(time.Time{})
 		go func() {
@@ -141,9 +138,7 @@ func TestDialNobody(t *testing.T) {
 	bus := newBus(t, 0)
 	h, other := bus.host(t), bus.host(t)
 	_, err := link.Dial(t.Context(), h.nc, h.Instance, other.Public(), other.subject(), nil)
-	if !errors.Is(err, nats.ErrNoResponders) {
-		t.Error(err)
-	}
+	assert.ErrorIs(t, err, nats.ErrNoResponders)
 	if n := h.nc.NumSubscriptions(); n > 1 { // that of all answers
 		t.Errorf("%d subscriptions are left", n)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/toolhost/toolhost/host/fleet/internal/link"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -49,9 +50,7 @@ func TestUnread(t *testing.T) {
 				}
 			}
 			require.NoError(t, caller.Close())
-			if err := <-sent; !errors.Is(err, net.ErrClosed) {
-				t.Error(err)
-			}
+			assert.ErrorIs(t, <-sent, net.ErrClosed)
 			n, err := io.Copy(io.Discard, server)
 			if err != nil || n > link.Window {
 				t.Errorf("%d bytes were sent, %v", n, err)
@@ -77,9 +76,7 @@ func TestSendWaits(t *testing.T) {
 		}
 	}
 	for range ends {
-		if err := <-sent; err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, <-sent)
 	}
 }
 
@@ -151,9 +148,7 @@ func TestSendDisconnected(t *testing.T) {
 	l := require.Must(link.Dial(t.Context(), h.nc, h.Instance, other.Public(), other.subject(), nil))(t)
 	require.NoError(t, bus.Close(t.Context()))
 	<-down
-	if err := l.Send([]byte("x"), nil); !errors.Is(err, nats.ErrDisconnected) {
-		t.Error(err)
-	}
+	assert.ErrorIs(t, l.Send([]byte("x"), nil), nats.ErrDisconnected)
 	if _, err := l.Read(make([]byte, 1)); !errors.Is(err, nats.ErrDisconnected) {
 		t.Error(err)
 	}
@@ -172,9 +167,7 @@ func TestConnectionClosed(t *testing.T) {
 		read <- err
 	}()
 	ch.nc.Close()
-	if err := <-read; !errors.Is(err, nats.ErrConnectionClosed) {
-		t.Error(err)
-	}
+	assert.ErrorIs(t, <-read, nats.ErrConnectionClosed)
 	_ = server.Close()
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/fixture"
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -29,9 +30,7 @@ func overLink(t testing.TB, bus *bus, tools ...tool.Tool) *remote {
 	s := wire.NewStream(caller, wire.StreamHooks{Asks: true})
 	t.Cleanup(func() {
 		_ = s.Close()
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, <-served)
 	})
 	return &remote{s, set}
 }

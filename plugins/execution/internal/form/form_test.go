@@ -4,6 +4,8 @@ import (
 	"errors"
 	"slices"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/assert"
 )
 
 func TestParse(t *testing.T) {
@@ -62,10 +64,6 @@ func TestBuildProblems(t *testing.T) {
 	same := func(s string) string { return s }
 	got := BuildProblems(output, 2, same)
 	want := Problems{{Line: 3, Column: 4, Message: "bad; because of this"}, {Line: 1, Column: 2, Message: "worse", Form: 1}}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %+v", got)
-	}
-	if got := BuildProblems("other.go:1:1: elsewhere\n", 2, same); !slices.Equal(got, Problems{{Message: "other.go:1:1: elsewhere"}}) {
-		t.Errorf("got %+v", got)
-	}
+	assert.EqualSlices(t, got, want)
+	assert.EqualSlices(t, BuildProblems("other.go:1:1: elsewhere\n", 2, same), Problems{{Message: "other.go:1:1: elsewhere"}})
 }

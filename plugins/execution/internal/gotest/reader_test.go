@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/plugins/execution/internal/gocheck"
 )
@@ -74,9 +75,7 @@ func TestReader(t *testing.T) {
 		for _, f := range r.Failures {
 			failures = append(failures, f.Kind+" "+f.Test+" "+f.Position)
 		}
-		if got := fmt.Sprint(r.Passed, r.Failed, r.Skipped, failures); got != c.want {
-			t.Errorf("%s: %s, want %s", name, got, c.want)
-		}
+		assert.Equalf(t, fmt.Sprint(r.Passed, r.Failed, r.Skipped, failures), c.want, "%s", name)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/assert"
 )
 
 const dump = `panic: no
@@ -46,9 +48,7 @@ func TestParse(t *testing.T) {
 	created by b.f /w/b.go:5
 2 goroutines [chan receive, 2 minutes]:
 	b.wait /w/b.go:9`
-	if got := Text(own, 1<<10); got != want {
-		t.Errorf("got %s", got)
-	}
+	assert.Equal(t, Text(own, 1<<10), want)
 }
 
 // However many goroutines there are and however deep they are, the text is bounded.

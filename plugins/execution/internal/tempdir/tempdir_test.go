@@ -19,9 +19,7 @@ func TestSweep(t *testing.T) {
 		Prefix + "4/" + lockFile: "of another program", "kept/file": "",
 	} {
 		path := filepath.Join(temp, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o644)))
 	}
 	for _, dir := range []string{dead, alive, other, foreign} {
 		require.NoError(t, os.Chmod(dir, 0o700))

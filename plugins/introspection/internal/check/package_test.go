@@ -2,12 +2,12 @@ package check
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/plugins/internal/source"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -64,9 +64,7 @@ func TestLoadIsCanceled(t *testing.T) {
 		out <- err
 	}()
 	cancel()
-	if err := <-out; !errors.Is(err, context.Canceled) {
-		t.Errorf("a canceled load ended with %v", err)
-	}
+	assert.ErrorIsf(t, <-out, context.Canceled, "a canceled load ended with")
 	for _, release := range free {
 		release()
 	}
@@ -95,9 +93,7 @@ func TestProgress(t *testing.T) {
 		s := require.Must(w.Snapshot(ctx, ""))(t)
 		require.Must(s.Program(ctx))(t)
 		if !want {
-			if len(got) != 0 {
-				t.Errorf("the second time: %+v", got)
-			}
+			assert.Equalf(t, len(got), 0, "the second time: %+v", got)
 			continue
 		}
 		if len(got) < 3 || got[0].Done != 0 || got[len(got)-1].Done != 6 {

@@ -2,8 +2,9 @@ package lookup
 
 import (
 	"reflect"
-	"slices"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/assert"
 )
 
 func TestNearest(t *testing.T) {
@@ -21,9 +22,7 @@ func TestNearest(t *testing.T) {
 		{"Zebra", []string{}},
 		{"", []string{}},
 	} {
-		if got := Nearest(c.wanted, names); !slices.Equal(got, c.want) {
-			t.Errorf("nearest to %q: %q, want %q", c.wanted, got, c.want)
-		}
+		assert.EqualSlicesf(t, Nearest(c.wanted, names), c.want, "nearest to %q", c.wanted)
 	}
 	many := []string{"a1", "a2", "a3", "a4", "a5", "a6", "a7"}
 	if got := Nearest("a", many); len(got) != maxNearest {

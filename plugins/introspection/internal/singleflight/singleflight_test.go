@@ -2,10 +2,10 @@ package singleflight
 
 import (
 	"context"
-	"errors"
-	"strings"
 	"sync"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/assert"
 )
 
 // watched is a context that tells when a goroutine waits for its end.
@@ -75,21 +75,15 @@ func TestLeft(t *testing.T) {
 	cancel1, out1 := join()
 	cancel2, out2 := join()
 	cancel1()
-	if err := <-out1; !errors.Is(err, context.Canceled) {
-		t.Errorf("the first waiter got %v", err)
-	}
+	assert.ErrorIsf(t, <-out1, context.Canceled, "the first waiter got")
 	select {
 	case err := <-ended:
 		t.Errorf("the work ended while a call waited for it: %v", err)
 	default:
 	}
 	cancel2()
-	if err := <-out2; !errors.Is(err, context.Canceled) {
-		t.Errorf("the second waiter got %v", err)
-	}
-	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("the work ended with %v", err)
-	}
+	assert.ErrorIsf(t, <-out2, context.Canceled, "the second waiter got")
+	assert.ErrorIsf(t, <-ended, context.Canceled, "the work ended with")
 	group.Wait()
 	if v, err := f.Do(t.Context(), "k", func(context.Context) (string, error) { return "new", nil }); v != "new" || err != nil {
 		t.Errorf("after all had left: %q, %v", v, err)
@@ -100,7 +94,5 @@ func TestPanic(t *testing.T) {
 	t.Parallel()
 	var f Group[int]
 	_, err := f.Do(t.Context(), "k", func(context.Context) (int, error) { panic("broken") })
-	if err == nil || !strings.Contains(err.Error(), "broken") {
-		t.Errorf("got %v", err)
-	}
+	assert.ErrorContains(t, err, "broken")
 }

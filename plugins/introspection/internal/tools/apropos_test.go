@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -69,9 +70,7 @@ func TestApropos(t *testing.T) {
 		kinds[m.Name] = m.Kind
 	}
 	for name, want := range map[string]string{"Red": "const", "Most": "var", "Sum": "func", "Item": "type", "Base.Add": "method", "Base.Count": "field", "Seller.Sell": "method"} {
-		if kinds[name] != want {
-			t.Errorf("%s is a %s, want %s", name, kinds[name], want)
-		}
+		assert.Equalf(t, kinds[name], want, "%s is a", name)
 	}
 }
 

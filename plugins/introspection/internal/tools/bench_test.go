@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/plugins/introspection/internal/check"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -113,13 +114,9 @@ func (b *bench) call(t testing.TB, ctx context.Context, name string, args any) (
 		text = err.Error()
 	}
 	for _, dir := range machineDirs() {
-		if strings.Contains(text, dir+"/") {
-			t.Errorf("%s %s: the answer names a directory of the machine: %s", name, raw, text)
-		}
+		assert.NotContainsf(t, text, dir+"/", "%s %s: the answer names a directory of the machine", name, raw)
 	}
-	if strings.Contains(text, b.root) {
-		t.Errorf("%s %s: the answer names the workspace's directory: %s", name, raw, text)
-	}
+	assert.NotContainsf(t, text, b.root, "%s %s: the answer names the workspace's directory", name, raw)
 	if output := b.outputs[name]; err == nil && !res.IsError && output != nil {
 		var value any
 		require.NoError(t, json.Unmarshal(res.Structured, &value))

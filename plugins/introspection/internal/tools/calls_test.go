@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/plugins/introspection/internal/xref"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -213,9 +214,7 @@ func TestCalls(t *testing.T) {
 	if got.Function != "example.com/depot/stock.Stock.Move" || got.Position != "stock/stock.go:13:17" {
 		t.Errorf("the function is %s at %s", got.Function, got.Position)
 	}
-	if got := b.callsOf(t, "helper", "use").Position; got != "use/use_test.go:7:6" {
-		t.Errorf("the test's function is at %s", got)
-	}
+	assert.Equalf(t, b.callsOf(t, "helper", "use").Position, "use/use_test.go:7:6", "the test's function is at")
 }
 
 func TestCallsRefused(t *testing.T) {
@@ -243,9 +242,7 @@ func TestCallsRefused(t *testing.T) {
 		}
 	}
 	none := fresh(t, map[string]string{"a.go": "package a\n"})
-	if got := none.failing(t, "who_calls", callsIn{Function: "fmt.Println"}); !strings.Contains(got, "the workspace has no go.mod") {
-		t.Error(got)
-	}
+	assert.Contains(t, none.failing(t, "who_calls", callsIn{Function: "fmt.Println"}), "the workspace has no go.mod")
 }
 
 // Answers are bounded, say how much is left, and can be continued.
@@ -346,16 +343,12 @@ func TestCallsRefresh(t *testing.T) {
 	expect("a.F", "b/b.go:5:26 b.G")
 	before, above, apart := program(), indexOf("example.com/m/b"), indexOf("example.com/m/d")
 	expect("b.G", "c/c.go:8:16")
-	if program() != before {
-		t.Error("an unchanged workspace was checked twice")
-	}
+	assert.Equalf(t, program(), before, "an unchanged workspace was checked twice")
 
 	// Within a body: one package. In a declaration: those above it too.
 	b.edit(t, "a/a.go", "package a\n\ntype T struct{}\n\nfunc F() *T { return F() }\n", time.Second)
 	expect("a.F", "a/a.go:5:22 a.F", "b/b.go:5:26 b.G")
-	if indexOf("example.com/m/b") != above {
-		t.Error("a change within a function made the checker check other packages again")
-	}
+	assert.Equalf(t, indexOf("example.com/m/b"), above, "a change within a function made the checker check other packages again")
 	b.edit(t, "a/a.go", "package a\n\ntype T struct{ X int }\n\nfunc F() *T { return nil }\n", 2*time.Second)
 	expect("a.F", "b/b.go:5:26 b.G")
 	if indexOf("example.com/m/b") == above || indexOf("example.com/m/d") != apart {
@@ -390,17 +383,11 @@ func TestPositionsRefresh(t *testing.T) {
 		"p/p.go": "package p\n\nfunc f() {}\n\ntype Base struct{}\n\nfunc (Base) M() {}\n",
 		"q/q.go": "package q\n\nimport \"example.com/m/p\"\n\ntype Outer struct{ p.Base }\n",
 	})
-	if got := b.symbolOf(t, "Outer.M", "").Position; got != "p/p.go:7:13" {
-		t.Errorf("M is at %s", got)
-	}
+	assert.Equalf(t, b.symbolOf(t, "Outer.M", "").Position, "p/p.go:7:13", "M is at")
 	b.callsOf(t, "Outer.M", "")
 	b.edit(t, "p/p.go", "package p\n\nfunc f() {\n\tf()\n}\n\ntype Base struct{}\n\nfunc (Base) M() {}\n", time.Second)
-	if got := b.symbolOf(t, "Outer.M", "").Position; got != "p/p.go:9:13" {
-		t.Errorf("after an edit above it M is at %s", got)
-	}
-	if got := b.callsOf(t, "Outer.M", "").Position; got != "p/p.go:9:13" {
-		t.Errorf("after an edit above it the callers' M is at %s", got)
-	}
+	assert.Equalf(t, b.symbolOf(t, "Outer.M", "").Position, "p/p.go:9:13", "after an edit above it M is at")
+	assert.Equalf(t, b.callsOf(t, "Outer.M", "").Position, "p/p.go:9:13", "after an edit above it the callers' M is at")
 }
 
 // A package that is C in part is answered about like any other.

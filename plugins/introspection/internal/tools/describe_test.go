@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/plugins/introspection/internal/typeutil"
 )
 
@@ -202,9 +203,7 @@ func TestConstantValues(t *testing.T) {
 		"math.SmallestNonzeroFloat64": "4.9406564584124654418e-324 (rounded)", "time.Second": "1000000000",
 		"Giant": "1e+100000000 (rounded)", "Far": "1e+1000 (rounded)",
 	} {
-		if got := shop.symbolOf(t, name, "").Value; got != want {
-			t.Errorf("%s is %s, want %s", name, got, want)
-		}
+		assert.Equalf(t, shop.symbolOf(t, name, "").Value, want, "%s", name)
 	}
 	huge := shop.symbolOf(t, "Huge", "")
 	if len(huge.Value) != 151 || !strings.HasPrefix(huge.Value, "3273390607896141870013189") {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/plugins/introspection/internal/expand"
 )
 
@@ -150,9 +151,7 @@ func TestMacroexpand(t *testing.T) {
 		`math.Sqrt(2)`:                 "math.Sqrt(float64(2))",
 		`interface{ M() }(nil)`:        "interface{ M() }(nil)",
 	} {
-		if got := b.expansionOf(t, form, "f", false).Expanded; got != want {
-			t.Errorf("%s\nexpands to %s\nwant       %s", form, got, want)
-		}
+		assert.Equalf(t, b.expansionOf(t, form, "f", false).Expanded, want, "%s\nexpands to", form)
 	}
 }
 
@@ -181,9 +180,7 @@ func TestMacroexpandFull(t *testing.T) {
 		`-5`:                          "-5",
 		`n64 - -5`:                    "n64 - int64(-5)",
 	} {
-		if got := b.expansionOf(t, form, "f", true).Expanded; got != want {
-			t.Errorf("%s\nexpands to %s\nwant       %s", form, got, want)
-		}
+		assert.Equalf(t, b.expansionOf(t, form, "f", true).Expanded, want, "%s\nexpands to", form)
 	}
 }
 
@@ -269,9 +266,7 @@ func TestMacroexpandBroken(t *testing.T) {
 	if got := b.expansionOf(t, "rand.Int31()", ".", false).Imports; len(got) != 1 || got[0].Path != "math/rand" {
 		t.Errorf("rand.Int31 is of %+v", got)
 	}
-	if got := b.expansionOf(t, "A + 1", ".", false).Expanded; got != "A + int(1)" {
-		t.Errorf("A + 1 is %s", got)
-	}
+	assert.Equalf(t, b.expansionOf(t, "A + 1", ".", false).Expanded, "A + int(1)", "A + 1")
 }
 
 // A call ends at its deadline though the type checker goes on.
@@ -285,15 +280,11 @@ func TestMacroexpandDeadline(t *testing.T) {
 		return macroexpandIn{Form: strings.Repeat("Twice(", n) + "1" + strings.Repeat(")", n), Package: "."}
 	}
 	const want = "Twice[Pair[int, int]](Twice[int](int(1)))"
-	if got := b.expansionOf(t, twice(2).Form, ".", false).Expanded; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	assert.Equal(t, b.expansionOf(t, twice(2).Form, ".", false).Expanded, want)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := b.call(t, ctx, "macroexpand_form", twice(16)); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a form that takes long: %v", err)
 	}
-	if got := b.expansionOf(t, "1", ".", false).Expanded; got != "1" {
-		t.Errorf("the next form is %s", got)
-	}
+	assert.Equalf(t, b.expansionOf(t, "1", ".", false).Expanded, "1", "the next form")
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -68,9 +69,7 @@ func TestAmbiguous(t *testing.T) {
 		"a/money.Coin": "example.com/shop/a/money", "money.Euros": "example.com/shop/b/money", "Coin.Cents": "example.com/shop/b/money",
 		"money.Coin.Count": "example.com/shop/a/money", "template.HTML": "html/template",
 	} {
-		if got := shop.symbolOf(t, symbol, "").Package; got != want {
-			t.Errorf("%s is in %s, want %s", symbol, got, want)
-		}
+		assert.Equalf(t, shop.symbolOf(t, symbol, "").Package, want, "%s is in", symbol)
 	}
 }
 
@@ -97,9 +96,7 @@ func TestRefused(t *testing.T) {
 	}
 	for _, symbol := range []string{"-flag.X", "/etc.X", "../x.X", "a/../../x.X", "/etc/passwd.X.Y"} {
 		_, err := shop.call(t, t.Context(), "describe_symbol", describeIn{Symbol: symbol})
-		if tool.CodeOf(err) != tool.CodePermissionDenied {
-			t.Errorf("symbol %q: %v, want permission denied", symbol, err)
-		}
+		assert.Equalf(t, tool.CodeOf(err), tool.CodePermissionDenied, "symbol %q: %v, want permission denied", symbol, err)
 	}
 }
 

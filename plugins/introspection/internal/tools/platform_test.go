@@ -3,6 +3,8 @@ package tools
 import (
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/assert"
 )
 
 // platforms is a module with files for one platform, or with a tag.
@@ -34,9 +36,7 @@ func TestPlatforms(t *testing.T) {
 		t.Errorf("on Plan 9 with a tag: %+v", got)
 	}
 	arm := decode[description](t, b, "describe_symbol", describeIn{Symbol: "Pointer", build: build{GOOS: "plan9/arm"}})
-	if arm.Position != "size_arm.go:3:5" {
-		t.Errorf("Pointer is %+v", arm)
-	}
+	assert.Equalf(t, arm.Position, "size_arm.go:3:5", "Pointer is %+v", arm)
 	if got := decode[description](t, b, "describe_symbol", describeIn{Symbol: "only.Only", build: build{GOOS: "plan9"}}); got.Position != "only/only_plan9.go:3:6" {
 		t.Errorf("Only is %+v", got)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/plugins/introspection/internal/check"
 )
@@ -61,12 +62,8 @@ func TestRefresh(t *testing.T) {
 
 	// Same length, another time.
 	b.edit(t, "c/c.go", "package c\n\nconst V = 2\n", time.Second)
-	if got := b.symbolOf(t, "c.V", "").Value; got != "2" {
-		t.Errorf("after an edit V is %s", got)
-	}
-	if b.snapshot(t).Graph != graph {
-		t.Error("an edit below the imports made the import graph load again")
-	}
+	assert.Equalf(t, b.symbolOf(t, "c.V", "").Value, "2", "after an edit V")
+	assert.Equalf(t, b.snapshot(t).Graph, graph, "an edit below the imports made the import graph load again")
 
 	// A package below changes the one above, and only it.
 	before, above := b.loaded(t, c), b.loaded(t, a)
@@ -114,9 +111,7 @@ func TestRefreshModule(t *testing.T) {
 		"lib2/sub/s.go":   "package sub\n\nconst S = 2\n",
 		"lib1/.hidden.go": "not Go",
 	})
-	if got := b.symbolOf(t, "V", "").Value; got != "1" {
-		t.Errorf("V is %s", got)
-	}
+	assert.Equalf(t, b.symbolOf(t, "V", "").Value, "1", "V")
 	if got := b.symbolOf(t, "lib.V", ""); got.Value != "1" || got.Package != "example.com/lib" {
 		t.Errorf("lib.V is %+v", got)
 	}
@@ -125,16 +120,10 @@ func TestRefreshModule(t *testing.T) {
 		t.Errorf("sub.S is %+v", got)
 	}
 	b.edit(t, "lib1/lib.go", "package lib\n\nconst V = 7\n", time.Second)
-	if got := b.symbolOf(t, "V", "").Value; got != "7" {
-		t.Errorf("after an edit of a replaced module V is %s", got)
-	}
+	assert.Equalf(t, b.symbolOf(t, "V", "").Value, "7", "after an edit of a replaced module V")
 	b.edit(t, "go.mod", "module example.com/m\n\ngo 1.26\n\nrequire example.com/lib v0.0.0\n\nreplace example.com/lib => ./lib2\n", time.Second)
-	if got := b.symbolOf(t, "V", "").Value; got != "2" {
-		t.Errorf("after an edit of go.mod V is %s", got)
-	}
-	if got := b.symbolOf(t, "example.com/lib/sub.S", "").Value; got != "2" {
-		t.Errorf("after an edit of go.mod S is %s", got)
-	}
+	assert.Equalf(t, b.symbolOf(t, "V", "").Value, "2", "after an edit of go.mod V")
+	assert.Equalf(t, b.symbolOf(t, "example.com/lib/sub.S", "").Value, "2", "after an edit of go.mod S")
 }
 
 func TestRefreshStray(t *testing.T) {
@@ -145,8 +134,6 @@ func TestRefreshStray(t *testing.T) {
 	})
 	for i, want := range []string{"1", "2"} {
 		b.edit(t, "testdata/x/x.go", "package x\n\nconst X = "+want+"\n", time.Duration(i)*time.Second)
-		if got := b.symbolOf(t, "X", "./testdata/x/").Value; got != want {
-			t.Errorf("X is %s, want %s", got, want)
-		}
+		assert.Equalf(t, b.symbolOf(t, "X", "./testdata/x/").Value, want, "X")
 	}
 }

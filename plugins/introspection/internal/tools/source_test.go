@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -38,9 +39,7 @@ func TestShowSource(t *testing.T) {
 		{sourceIn{Position: "goods/other_plan9.go:3"}, "// goods/other_plan9.go:3-3\nfunc OnPlan9() {}\n"},
 		{sourceIn{Position: "goods/goods.go:1:1"}, "// goods/goods.go:1-1\n// Package goods has what is sold. There is more to say about it.\n"},
 	} {
-		if got := shop.sourceOf(t, c.in); got != c.want {
-			t.Errorf("%+v:\n%s\nwant\n%s", c.in, got, c.want)
-		}
+		assert.Equalf(t, shop.sourceOf(t, c.in), c.want, "%+v", c.in)
 	}
 	// Dependencies and the standard library have source too, by name and by the positions of other tools.
 	do := shop.sourceOf(t, sourceIn{Symbol: "net/http.Client.Do"})

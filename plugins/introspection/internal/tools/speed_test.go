@@ -59,9 +59,7 @@ func newEdits(t testing.TB, root string) *edits {
 func (e *edits) next(t testing.TB) {
 	t.Helper()
 	e.count++
-	if err := os.WriteFile(e.path, fmt.Appendf(e.plain[:len(e.plain):len(e.plain)], "\nfunc edited%d() {}\n", e.count), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(e.path, fmt.Appendf(e.plain[:len(e.plain):len(e.plain)], "\nfunc edited%d() {}\n", e.count), 0o644))
 }
 
 func (b *bench) answer(t testing.TB, name string, args any) time.Duration {

@@ -3,6 +3,8 @@ package tools
 import (
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/assert"
 )
 
 // tested is a module with tests next to packages and in them, and with what only tests
@@ -93,9 +95,7 @@ func TestTestSymbols(t *testing.T) {
 			t.Errorf("%s in %q is at %s of %s, want %s of %s", c.symbol, c.pkg, got.Position, got.Package, c.position, c.in)
 		}
 	}
-	if got := b.symbolOf(t, "helper", "").Doc; got != "helper is shared by tests." {
-		t.Errorf("helper is documented as %q", got)
-	}
+	assert.Equalf(t, b.symbolOf(t, "helper", "").Doc, "helper is shared by tests.", "helper is documented as")
 	args := decode[arglist](t, b, "function_arglist", arglistIn{Function: "helper"})
 	if len(args.Parameters) != 2 || args.Parameters[0].Type != "*testing.T" {
 		t.Errorf("helper takes %+v", args.Parameters)
@@ -113,13 +113,9 @@ func TestOtherModule(t *testing.T) {
 	t.Parallel()
 	b := shared(t, tested)
 	for _, pkg := range []string{"./other/deep", "other/deep"} {
-		if got := b.symbolOf(t, "Deep", pkg).Position; got != "other/deep/deep.go:3:6" {
-			t.Error(got)
-		}
+		assert.Equal(t, b.symbolOf(t, "Deep", pkg).Position, "other/deep/deep.go:3:6")
 	}
-	if got := b.failing(t, "describe_symbol", describeIn{Symbol: "Deep"}); !strings.Contains(got, `there is no symbol "Deep"`) {
-		t.Error(got)
-	}
+	assert.Contains(t, b.failing(t, "describe_symbol", describeIn{Symbol: "Deep"}), `there is no symbol "Deep"`)
 }
 
 // Types of tests are relatives, compared with what their tests see.
@@ -150,8 +146,6 @@ func TestTestHierarchy(t *testing.T) {
 		{"Wide", nil, "Saver | | |"},
 		{"Remote", nil, "Saver | | |"},
 	} {
-		if got := related(c.class, c.tests); got != c.want {
-			t.Errorf("%s: %s\nwant %s", c.class, got, c.want)
-		}
+		assert.Equalf(t, related(c.class, c.tests), c.want, "%s", c.class)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/plugins/introspection/internal/check"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -16,21 +17,13 @@ func TestNoModule(t *testing.T) {
 	t.Parallel()
 	b := fresh(t, map[string]string{"a/a.go": "package a\n\nconst V = 1\n"})
 	for _, in := range []describeIn{{Symbol: "V"}, {Symbol: "V", Package: "./a"}, {Symbol: "example.com/x.V"}, {Symbol: "T.M"}} {
-		if got := b.failing(t, "describe_symbol", in); !strings.Contains(got, "the workspace has no go.mod") {
-			t.Errorf("%+v: %s", in, got)
-		}
+		assert.Containsf(t, b.failing(t, "describe_symbol", in), "the workspace has no go.mod", "%+v", in)
 	}
-	if got := b.symbolOf(t, "fmt.Println", "").Package; got != "fmt" {
-		t.Errorf("without a go.mod fmt.Println is in %s", got)
-	}
-	if got := b.listingOf(t, "utf8", false).Package; got != "unicode/utf8" {
-		t.Errorf("without a go.mod utf8 is %s", got)
-	}
+	assert.Equalf(t, b.symbolOf(t, "fmt.Println", "").Package, "fmt", "without a go.mod fmt.Println is in")
+	assert.Equalf(t, b.listingOf(t, "utf8", false).Package, "unicode/utf8", "without a go.mod utf8")
 	// A module that is made later is seen.
 	write(t, b.root, map[string]string{"go.mod": "module example.com/m\n"})
-	if got := b.symbolOf(t, "V", "").Value; got != "1" {
-		t.Errorf("with a go.mod V is %s", got)
-	}
+	assert.Equalf(t, b.symbolOf(t, "V", "").Value, "1", "with a go.mod V")
 }
 
 // A module below a root that is in none is the workspace; of several, the one that a call names.
@@ -56,29 +49,21 @@ func TestModulesBelowTheRoot(t *testing.T) {
 		t.Error(got)
 	}
 	for pkg, want := range map[string]string{"./tools": "2", "./svc/a": "1", "example.com/tools": "2"} {
-		if got := b.symbolOf(t, "V", pkg).Value; got != want {
-			t.Errorf("V of %s is %s", pkg, got)
-		}
+		assert.Equalf(t, b.symbolOf(t, "V", pkg).Value, want, "V of %s", pkg)
 	}
 	if got := decode[packageList](t, b, "list_packages", packagesIn{Scope: "./tools/..."}); len(got.Packages) != 1 {
 		t.Errorf("%+v", got)
 	}
-	if got := b.symbolOf(t, "fmt.Println", "").Package; got != "fmt" {
-		t.Errorf("fmt.Println is in %s", got)
-	}
+	assert.Equalf(t, b.symbolOf(t, "fmt.Println", "").Package, "fmt", "fmt.Println is in")
 	// A root that is a module has another one below it, too, which go.work does not name.
 	write(t, b.root, map[string]string{"go.mod": "module example.com/m\n", "m.go": "package m\n", "go.work": "go 1.26\n\nuse .\n"})
-	if got := b.symbolOf(t, "V", "./tools").Value; got != "2" {
-		t.Errorf("V of ./tools is %s", got)
-	}
+	assert.Equalf(t, b.symbolOf(t, "V", "./tools").Value, "2", "V of ./tools")
 }
 
 func TestBadModule(t *testing.T) {
 	t.Parallel()
 	b := fresh(t, map[string]string{"go.mod": "modul example.com/m\n", "a.go": "package a\n"})
-	if got := b.failing(t, "list_package_symbols", listIn{Package: "fmt"}); !strings.Contains(got, "go.mod:1: unknown directive: modul") {
-		t.Error(got)
-	}
+	assert.Contains(t, b.failing(t, "list_package_symbols", listIn{Package: "fmt"}), "go.mod:1: unknown directive: modul")
 }
 
 func TestWithoutGo(t *testing.T) {
@@ -122,16 +107,12 @@ func TestGoWork(t *testing.T) {
 		"two/deep/go.mod": "module example.com/two\n\ngo 1.26\n",
 		"two/deep/two.go": "package two\n\nconst V = 1\n\nconst Two = 2\n",
 	})
-	if got := b.symbolOf(t, "one.V", "").Value; got != "1" {
-		t.Errorf("one.V is %s", got)
-	}
+	assert.Equalf(t, b.symbolOf(t, "one.V", "").Value, "1", "one.V")
 	if got := b.symbolOf(t, "Two", ""); got.Position != "two/deep/two.go:5:7" {
 		t.Errorf("Two is %+v", got)
 	}
 	b.edit(t, "two/deep/two.go", "package two\n\nconst V = 9\n", time.Second)
-	if got := b.symbolOf(t, "one.V", "").Value; got != "9" {
-		t.Errorf("after an edit one.V is %s", got)
-	}
+	assert.Equalf(t, b.symbolOf(t, "one.V", "").Value, "9", "after an edit one.V")
 }
 
 // A workspace may be a part of a module.
@@ -165,12 +146,8 @@ func TestLinks(t *testing.T) {
 		}
 	}
 	b := open(t, filepath.Join(other, "root"))
-	if got := b.symbolOf(t, "V", "a").Position; got != "a/a.go:3:7" {
-		t.Errorf("below a root that is a link V is at %s", got)
-	}
-	if got := b.symbolOf(t, "V", "./in").Position; got != "a/a.go:3:7" {
-		t.Errorf("through a link V is at %s", got)
-	}
+	assert.Equalf(t, b.symbolOf(t, "V", "a").Position, "a/a.go:3:7", "below a root that is a link V is at")
+	assert.Equalf(t, b.symbolOf(t, "V", "./in").Position, "a/a.go:3:7", "through a link V is at")
 	if _, err := b.call(t, t.Context(), "list_package_symbols", listIn{Package: "./out"}); tool.CodeOf(err) != tool.CodePermissionDenied {
 		t.Errorf("a link that leads out of the root: %v", err)
 	}
