@@ -4,15 +4,15 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/test/assert"
 )
 
 func TestJournal(t *testing.T) {
 	t.Parallel()
 	var j Journal
 	lines, more := j.Since(0)
-	if len(lines) != 0 {
-		t.Errorf("a new one has %v", lines)
-	}
+	assert.Equalf(t, len(lines), 0, "a new one has %v", lines)
 	j.Add(Entry{Level: "info", Text: "one \x1b[2J\n"})
 	<-more
 	if lines, _ = j.Since(0); len(lines) != 1 || lines[0].Number != 1 || strings.ContainsAny(lines[0].Text, "\x1b\n") {

@@ -243,7 +243,7 @@ func appendTo(path string, lines []byte, most int64) (rotated bool, err error) {
 		if err != nil {
 			return rotated, err
 		}
-		if info.Size() > 0 && info.Size()+int64(len(lines)) > most && !rotated {
+		if info.Size() > 0 && info.Size()+int64(len(lines)) > most { // again, if others have filled the new file by now
 			rotated = true
 			err = os.Rename(path, path+".1") // while it is locked: the others look whether it is still there
 			_ = f.Close()
