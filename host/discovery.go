@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/host/internal/search"
+	"github.com/toolhost/toolhost/internal/jsontree"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -192,9 +193,7 @@ func (s *Session) meant(call tool.Call) tool.Call {
 		Name      string          `json:"name"`
 		Arguments json.RawMessage `json:"arguments"`
 	}
-	dec := json.NewDecoder(bytes.NewReader(call.Arguments))
-	dec.DisallowUnknownFields()
-	if dec.Decode(&asked) != nil || dec.More() || asked.Name == "" {
+	if jsontree.Strict(call.Arguments, &asked) != nil || asked.Name == "" {
 		return call
 	}
 	var text string

@@ -105,12 +105,10 @@ type blocks []tool.Content
 
 // IsZero reports whether the blocks say no more than [tool.Result.Text]: they are text, or none.
 func (b blocks) IsZero() bool {
-	for _, c := range b {
-		if t, ok := c.(tool.TextContent); !ok || t.Extra != "" {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(b, func(c tool.Content) bool {
+		t, ok := c.(tool.TextContent)
+		return !ok || t.Extra != ""
+	})
 }
 
 // MarshalJSON implements [json.Marshaler].

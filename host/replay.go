@@ -10,6 +10,7 @@ import (
 	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/deadline"
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -95,7 +96,7 @@ func (r *replays) run(ctx context.Context, key string, this *replay, e *compiled
 	t := chain.TraceFrom(ctx)
 	unsent := this.err != nil && tool.AsError(this.err).Unsent
 	this.forgotten = unsent || t == nil || t.Attempts == 0
-	this.size = chain.ResultSize(this.res)
+	this.size = wire.ResultSize(this.res)
 	return this.copy()
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/installer"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/deadline"
 	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
 )
 
@@ -39,10 +40,7 @@ func (i *install) served(ctx context.Context, p installer.Plan) (state, reason s
 		case status.Version == p.Version && status.WantsMore == nil:
 			return string(status.State), ""
 		}
-		t := time.NewTimer(servedPause)
-		select {
-		case <-t.C:
-		case <-ctx.Done():
+		if !deadline.Sleep(ctx, servedPause) {
 			return "unknown", ctx.Err().Error()
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host"
-	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/internal/sanitize"
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -158,7 +158,7 @@ func (m *Memory) end(e *entry, end End) {
 		return
 	}
 	m.settle(e, Ended)
-	e.End, e.size = &end, chain.ResultSize(end.Result)
+	e.End, e.size = &end, wire.ResultSize(end.Result)
 	m.bytes[e.owner] += e.size
 	m.total += e.size
 	if least := time.Since(e.Created) + min(grace, m.opts.TTL); least > e.TTL {

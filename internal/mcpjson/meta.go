@@ -123,12 +123,9 @@ func IsReserved(key string) bool {
 	if !found {
 		return false
 	}
-	for label := range strings.SplitSeq(prefix, ".") {
-		if label == "modelcontextprotocol" || label == "mcp" || label == "toolhost" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(strings.Split(prefix, "."), func(label string) bool {
+		return label == "modelcontextprotocol" || label == "mcp" || label == "toolhost"
+	})
 }
 
 // Member is one of an object.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/toolhost/toolhost/internal/egress"
 	"github.com/toolhost/toolhost/internal/ident"
+	"github.com/toolhost/toolhost/internal/jsontree"
 	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/internal/schema"
@@ -107,7 +108,7 @@ func ParseManifest(text []byte) (Manifest, error) {
 		plain
 		Definitions json.RawMessage `json:"definitions"` // in place of the plain ones
 	}
-	if err := decodeStrict(text, &m); err != nil {
+	if err := jsontree.Strict(text, &m); err != nil {
 		return Manifest{}, fmt.Errorf("the manifest is malformed: %w", err)
 	}
 	if err := json.Unmarshal(m.Definitions, &m.plain.Definitions); err != nil {
@@ -115,19 +116,6 @@ func ParseManifest(text []byte) (Manifest, error) {
 	}
 	out := Manifest(m.plain)
 	return out, out.Check()
-}
-
-// decodeStrict decodes one JSON value and refuses members that the type does not have.
-func decodeStrict(text []byte, v any) error {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
-		return err
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something follows the JSON value")
-	}
-	return nil
 }
 
 // checkMembers refuses objects in which a name occurs twice: readers differ in which of the two

@@ -8,6 +8,7 @@ import (
 
 	"aead.dev/minisign"
 
+	"github.com/toolhost/toolhost/internal/jsontree"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
@@ -54,7 +55,7 @@ func (s Sealed) Parse() (n Notices, err error) {
 		return n, nil
 	}
 	if err = checkMembers([]byte(s.Text)); err == nil {
-		err = decodeStrict([]byte(s.Text), &n)
+		err = jsontree.Strict([]byte(s.Text), &n)
 	}
 	if err == nil && n.Serial < 1 {
 		err = fmt.Errorf("serial %d, expected 1 or more", n.Serial)

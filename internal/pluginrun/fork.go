@@ -17,6 +17,7 @@ import (
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/cgroup"
 	"github.com/toolhost/toolhost/internal/confine"
+	"github.com/toolhost/toolhost/internal/deadline"
 	"github.com/toolhost/toolhost/internal/egress"
 	"github.com/toolhost/toolhost/internal/observe"
 	"github.com/toolhost/toolhost/internal/sandbox"
@@ -99,10 +100,7 @@ func (c *command) spawn(ctx context.Context, env []string, stdout, stderr *os.Fi
 		if !errors.Is(err, syscall.ETXTBSY) || time.Now().After(until) || ctx.Err() != nil {
 			return process, err
 		}
-		select {
-		case <-time.After(busyPace):
-		case <-ctx.Done():
-		}
+		deadline.Sleep(ctx, busyPace)
 	}
 }
 

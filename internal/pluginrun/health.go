@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/deadline"
 )
 
 // health is what is known of a run's health. It is checked only when a call was not
@@ -86,12 +88,7 @@ func (h *health) ask(in *instance) {
 		if ctx.Err() == nil {
 			h.tellProblem(in, problem)
 		}
-		pause := time.NewTimer(h.pause)
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-		}
-		pause.Stop()
+		deadline.Sleep(ctx, h.pause)
 	}
 }
 

@@ -184,19 +184,6 @@ func (s *supervisor) dropSpare() {
 	}
 }
 
-// discard ends the process of a start, whose calls went elsewhere.
-func (a *attempt) discard(ctx context.Context) {
-	if a == nil {
-		return
-	}
-	a.cancel()
-	<-a.done
-	if a.run != nil {
-		a.run.calls.Refuse()
-		a.run.stop(ctx)
-	}
-}
-
 // spare returns the number of the process that is kept warm; 0: there is none, or it is being started. The
 // lock is held.
 func (s *supervisor) spare() int {

@@ -45,3 +45,23 @@ func (s *supervisor) addToLocked(out *plugin.Status) {
 		}
 	}
 }
+
+// report calls OnState if the state is not the one that was reported last.
+func (s *supervisor) report() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reportLocked()
+}
+
+// reportLocked is report. The lock is held.
+func (s *supervisor) reportLocked() {
+	if s.cfg.OnState == nil {
+		return
+	}
+	out := plugin.Status{Name: s.name, State: plugin.Idle}
+	s.addToLocked(&out)
+	if out.State != s.reported {
+		s.reported = out.State
+		s.cfg.OnState(out)
+	}
+}

@@ -1,12 +1,10 @@
 package pluginsource
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"path/filepath"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
+	"github.com/toolhost/toolhost/internal/jsontree"
 	"github.com/toolhost/toolhost/internal/pluginpackage"
 	"github.com/toolhost/toolhost/internal/safefile"
 	"github.com/toolhost/toolhost/internal/sanitize"
@@ -110,12 +109,10 @@ func (x Index) Write(dir string) error {
 // A plain error for the first thing that is wrong.
 func ParseIndex(text []byte) (Index, error) {
 	var x Index
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&x); err != nil {
+	if err := jsontree.Strict(text, &x); err != nil {
 		return Index{}, fmt.Errorf("%s is malformed: %w", IndexName, err)
 	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) || x.SchemaVersion != indexVersion {
+	if x.SchemaVersion != indexVersion {
 		return Index{}, fmt.Errorf("%s has the version %d, and this toolhost knows %d", IndexName, x.SchemaVersion, indexVersion)
 	}
 	for name, all := range x.Plugins {

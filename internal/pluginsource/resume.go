@@ -12,6 +12,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
 	"github.com/toolhost/toolhost/internal/address"
+	"github.com/toolhost/toolhost/internal/deadline"
 )
 
 // maxTries is how often a server that cuts off is asked again without having sent anything more.
@@ -112,14 +113,10 @@ func again(ctx context.Context, do func() error) error {
 
 // pause waits longer after each try.
 func pause(ctx context.Context, tries int) error {
-	t := time.NewTimer(min(100*time.Millisecond<<tries, 3*time.Second))
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
+	if !deadline.Sleep(ctx, min(100*time.Millisecond<<tries, 3*time.Second)) {
 		return ctx.Err()
 	}
+	return nil
 }
 
 // statusOf is the HTTP status that an error has; 0: none.

@@ -51,12 +51,7 @@ func (x *explainer) nearest(f finding) (finding, bool) {
 // misfit reports whether a fixed value is wrong, such as the discriminator of a
 // union.
 func misfit(found []finding) bool {
-	for _, f := range found {
-		if f.keyword == "const" || f.keyword == "enum" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(found, func(f finding) bool { return f.keyword == "const" || f.keyword == "enum" })
 }
 
 // expected returns the types that would match, if the type is the problem. A

@@ -2,6 +2,7 @@ package setting
 
 import (
 	"regexp/syntax"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -43,12 +44,7 @@ func match(re *syntax.Regexp, text string, at int, then func(at int) bool) bool 
 	case syntax.OpConcat:
 		return matchAll(re.Sub, text, at, then)
 	case syntax.OpAlternate:
-		for _, one := range re.Sub {
-			if match(one, text, at, then) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(re.Sub, func(one *syntax.Regexp) bool { return match(one, text, at, then) })
 	case syntax.OpQuest:
 		return repeat(re.Sub[0], 0, 1, text, at, then)
 	case syntax.OpStar:

@@ -36,3 +36,23 @@ func extraOf(c tool.Content) string {
 	}
 	return ""
 }
+
+// ResultSize returns the approximate size of a result, in bytes.
+func ResultSize(res tool.Result) int {
+	n := len(res.Structured) + len(res.Meta)
+	for _, c := range res.Content {
+		switch c := c.(type) {
+		case tool.TextContent:
+			n += len(c.Text) + len(c.Extra)
+		case tool.ImageContent:
+			n += len(c.Data) + len(c.Extra)
+		case tool.AudioContent:
+			n += len(c.Data) + len(c.Extra)
+		case tool.ResourceContent:
+			n += len(c.Text) + len(c.Blob) + len(c.Extra)
+		case tool.ResourceLink:
+			n += len(c.Extra)
+		}
+	}
+	return n
+}

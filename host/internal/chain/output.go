@@ -73,7 +73,7 @@ func Limit(most int) Middleware {
 }
 
 func checkResult(ctx context.Context, output *schema.Schema, most int, name string, res tool.Result) error {
-	if n := ResultSize(res); most > 0 && n > most {
+	if n := wire.ResultSize(res); most > 0 && n > most {
 		return tool.Errorf(tool.CodeResourceExhausted, "the result of tool %s has %d bytes, more than %d", name, n, most).
 			Of(name, "").At(callstage.Output).Try("ask for less at once")
 	}
@@ -98,26 +98,6 @@ func checkResult(ctx context.Context, output *schema.Schema, most int, name stri
 		return bad(fmt.Sprintf("breaks its output schema: %v", err), err)
 	}
 	return nil
-}
-
-// ResultSize returns the approximate size of a result, in bytes.
-func ResultSize(res tool.Result) int {
-	n := len(res.Structured) + len(res.Meta)
-	for _, c := range res.Content {
-		switch c := c.(type) {
-		case tool.TextContent:
-			n += len(c.Text) + len(c.Extra)
-		case tool.ImageContent:
-			n += len(c.Data) + len(c.Extra)
-		case tool.AudioContent:
-			n += len(c.Data) + len(c.Extra)
-		case tool.ResourceContent:
-			n += len(c.Text) + len(c.Blob) + len(c.Extra)
-		case tool.ResourceLink:
-			n += len(c.Extra)
-		}
-	}
-	return n
 }
 
 // cutResult shortens a result's text to limit characters and says how many are

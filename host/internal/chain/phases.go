@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host/policy"
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -128,7 +129,7 @@ func (t *Trace) Finish(took time.Duration, call tool.Call, res tool.Result) {
 	for _, d := range [...]*tool.Duration{&p.Asked, &p.Retried, &p.Started, &p.Handshake, &p.Queued, &p.Sent, &p.Ran, &p.Checked} {
 		*d = tool.Duration(time.Duration(*d).Round(time.Microsecond))
 	}
-	p.BytesIn, p.BytesOut = len(call.Arguments), ResultSize(res)
+	p.BytesIn, p.BytesOut = len(call.Arguments), wire.ResultSize(res)
 	p.EstimatedTokens = (p.BytesIn + p.BytesOut) / bytesPerToken
 }
 

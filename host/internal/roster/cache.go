@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"sync"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -13,19 +14,26 @@ import (
 	"github.com/toolhost/toolhost/internal/sandbox"
 )
 
-// openCache returns nil if the directory cannot be used: nothing depends on it.
-func openCache(dir string, log hclog.Logger) *manifest.Cache {
+// memory is what plugins said of themselves, or how they failed, to this process and to earlier ones.
+type memory struct {
+	*manifest.Cache // nil: nothing is remembered
+	log             hclog.Logger
+	unstored        sync.Once // the cache could not be written, which is told once
+}
+
+// open leaves the cache out if the directory cannot be used: nothing depends on it.
+func (m *memory) open(dir string) {
 	const unused = "the cache is not used, so plugins are started to list their tools"
-	c, err := manifest.Open(dir)
+	var err error
+	m.Cache, err = manifest.Open(dir)
 	switch {
 	case err == nil:
 		sandbox.Remember(dir)
 	case errors.Is(err, marked.ErrUnsafe), errors.Is(err, marked.ErrForeign):
-		log.Warn(unused+"; name another directory with cache_dir", "error", err)
+		m.log.Warn(unused+"; name another directory with cache_dir", "error", err)
 	default:
-		log.Warn(unused+": mend that, or name another directory with cache_dir (off: none)", "error", err)
+		m.log.Warn(unused+": mend that, or name another directory with cache_dir (off: none)", "error", err)
 	}
-	return c
 }
 
 // subject returns what a plugin is remembered by.
@@ -48,12 +56,12 @@ func (s *source) subject() manifest.Subject {
 // remembered is judged by the pins, as if the plugin had just been started: if they refuse
 // it, it is started, which tells why it may not be. The binary of a plugin that is not
 // listed is not read.
-func (r *Roster) recall(ctx context.Context, s *source) bool {
-	pins, ok := r.judgeOf(s)
+func (m *memory) recall(ctx context.Context, s *source) bool {
+	pins, ok := m.judgeOf(s)
 	if !ok {
 		return false
 	}
-	about, sum, ok := r.manifests.Find(ctx, s.subject())
+	about, sum, ok := m.Find(ctx, s.subject())
 	if !ok || pins != nil && pins.Described(s.member.owner, sum.String(), about) != nil {
 		return false
 	}
@@ -64,8 +72,8 @@ func (r *Roster) recall(ctx context.Context, s *source) bool {
 
 // judgeOf returns the pins by which what is remembered of a source is judged, nil: there are
 // none; false: nothing is remembered, or it may not be used.
-func (r *Roster) judgeOf(s *source) (pluginrun.Pins, bool) {
-	if r.manifests == nil || s.plugin == nil {
+func (m *memory) judgeOf(s *source) (pluginrun.Pins, bool) {
+	if m.Cache == nil || s.plugin == nil {
 		return nil, false
 	}
 	pins, err := s.pins()
@@ -77,8 +85,8 @@ func (r *Roster) judgeOf(s *source) (pluginrun.Pins, bool) {
 
 // remember stores what a plugin says of itself. A plugin with a definition that is refused
 // is forgotten instead: it is started each time, so that each time the reason is told.
-func (r *Roster) remember(ctx context.Context, s *source, sound bool) {
-	if r.manifests == nil {
+func (m *memory) remember(ctx context.Context, s *source, sound bool) {
+	if m.Cache == nil {
 		return
 	}
 	about, said := s.plugin.Description()
@@ -86,17 +94,17 @@ func (r *Roster) remember(ctx context.Context, s *source, sound bool) {
 		return
 	}
 	if !sound {
-		r.manifests.Forget(s.subject())
+		m.Forget(s.subject())
 		return
 	}
 	// If the binary was exchanged while it ran, what it said is stored for the new one,
 	// which the host finds out about when that one runs.
-	sum, err := r.manifests.Store(ctx, s.subject(), about)
+	sum, err := m.Store(ctx, s.subject(), about)
 	if err != nil {
-		r.log.Debug("a plugin is not remembered", "plugin", s.member.owner, "error", err)
+		m.log.Debug("a plugin is not remembered", "plugin", s.member.owner, "error", err)
 		if ctx.Err() == nil {
-			r.unstored.Do(func() {
-				r.log.Warn("the cache cannot be written, so plugins are started to list their tools", "error", err)
+			m.unstored.Do(func() {
+				m.log.Warn("the cache cannot be written, so plugins are started to list their tools", "error", err)
 			})
 		}
 		return
@@ -106,16 +114,41 @@ func (r *Roster) remember(ctx context.Context, s *source, sound bool) {
 
 // learned remembers another SDK of a server at once: this process may be about to end.
 func (s *source) learned(sdk string) {
-	r, ctx := s.member.roster, context.Background()
-	if r.manifests == nil {
+	m, ctx := &s.member.roster.memory, context.Background()
+	if m.Cache == nil {
 		return
 	}
-	about, _, ok := r.manifests.Find(ctx, s.subject())
+	about, _, ok := m.Find(ctx, s.subject())
 	if !ok {
 		return
 	}
 	about.SDK = sdk
-	if _, err := r.manifests.Store(ctx, s.subject(), about); err != nil {
-		r.log.Debug("what a server speaks is not remembered", "plugin", s.member.owner, "error", err)
+	if _, err := m.Store(ctx, s.subject(), about); err != nil {
+		m.log.Debug("what a server speaks is not remembered", "plugin", s.member.owner, "error", err)
 	}
+}
+
+// recallFailure returns how the newest start failed in an earlier process; nil: it did not.
+func (m *memory) recallFailure(ctx context.Context, s *source) *manifest.Failure {
+	judge, ok := m.judgeOf(s)
+	if !ok {
+		return nil
+	}
+	f, sum, ok := m.FindFailure(ctx, s.subject())
+	if !ok || f.Limit != s.settings.StartTimeout || f.Revision != s.revision() {
+		return nil
+	}
+	if judge != nil && judge.Binary(s.member.owner, sum.String()) != nil {
+		return nil
+	}
+	s.setFailure(&f)
+	return &f
+}
+
+// fileDigest returns the SHA-256 of a plugin's file.
+func (m *memory) fileDigest(ctx context.Context, file string) (manifest.Digest, error) {
+	if m.Cache != nil {
+		return m.Digest(ctx, file)
+	}
+	return manifest.DigestOf(ctx, file)
 }

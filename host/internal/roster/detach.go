@@ -69,8 +69,8 @@ func (m *member) detachAlone(ctx context.Context) (closed <-chan error, err erro
 	m.roster.mu.Lock()
 	m.detached = s.path
 	m.roster.mu.Unlock()
-	if s.end != nil {
-		s.end()
+	if s.attached != nil {
+		s.attached.end()
 	}
 	m.roster.registry.Drop(m.owner)
 	m.roster.forgetBusy(m)

@@ -5,13 +5,10 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/hashicorp/go-hclog"
-
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/known"
 	"github.com/toolhost/toolhost/internal/pluginrun"
-	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
 // enforced is what no start of the source may do without.
@@ -36,20 +33,9 @@ func (s *source) raise() {
 	if err != nil {
 		r.log.Warn("what is enforced of a plugin's sandbox is not remembered", "plugin", s.member.owner, "error", err)
 	}
-	if before == nil {
-		s.member.tellOpen(s.plugin.Sandbox().Advice)
+	if advice := s.plugin.Sandbox().Advice; before == nil && advice != "" {
+		s.member.tellText(plugin.EventOpen, "plugin has started for the first time, and not all is closed to it", "open", advice)
 	}
-}
-
-// tellOpen logs what is open to a plugin, and keeps it in its journal.
-func (m *member) tellOpen(advice string) {
-	if advice == "" {
-		return
-	}
-	advice = sanitize.Line(advice, 1000)
-	const what = "plugin has started for the first time, and not all is closed to it"
-	m.roster.log.Info(what, pluginrun.EventKey, string(plugin.EventOpen), "plugin", m.owner, "open", advice)
-	m.journal.Tell(hclog.Info.String(), string(plugin.EventOpen), what+": "+advice)
 }
 
 // AcceptSandbox accepts that a plugin's sandbox enforces less, as host.Host.AcceptSandbox says.

@@ -37,11 +37,11 @@ const (
 // that is remembered to have failed and not to be tried now.
 func (s *source) recallOrList(ctx context.Context, rule startRule) listing {
 	r := s.member.roster
-	recalled := r.recall(ctx, s)
+	recalled := r.memory.recall(ctx, s)
 	if !recalled && rule != startAlways {
 		before := s.lastFailure()
 		if before == nil {
-			before = r.recallFailure(ctx, s)
+			before = r.memory.recallFailure(ctx, s)
 		}
 		if before != nil && (time.Now().Before(before.Due()) || rule == startIfQuick && before.Slow()) {
 			return listing{err: s.notAgain(before)}
@@ -53,8 +53,8 @@ func (s *source) recallOrList(ctx context.Context, rule startRule) listing {
 	case s.plugin == nil:
 	case out.err != nil:
 		s.noteFailure(ctx, out.err)
-	case r.manifests != nil && !recalled:
-		r.manifests.Hash(ctx, s.subject()) // here others do so side by side
+	case r.memory.Cache != nil && !recalled:
+		r.memory.Hash(ctx, s.subject()) // here others do so side by side
 	}
 	return out
 }
@@ -88,23 +88,6 @@ func (s *source) isDue() bool {
 	return f != nil && !time.Now().Before(f.DueUnasked())
 }
 
-// recallFailure returns how the newest start failed in an earlier process; nil: it did not.
-func (r *Roster) recallFailure(ctx context.Context, s *source) *manifest.Failure {
-	judge, ok := r.judgeOf(s)
-	if !ok {
-		return nil
-	}
-	f, sum, ok := r.manifests.FindFailure(ctx, s.subject())
-	if !ok || f.Limit != s.settings.StartTimeout || f.Revision != s.revision() {
-		return nil
-	}
-	if judge != nil && judge.Binary(s.member.owner, sum.String()) != nil {
-		return nil
-	}
-	s.setFailure(&f)
-	return &f
-}
-
 // noteFailure remembers that a plugin did not start by a fault of its own.
 func (s *source) noteFailure(ctx context.Context, err error) {
 	took, ok := pluginrun.FailedStart(err)
@@ -120,10 +103,10 @@ func (s *source) noteFailure(ctx context.Context, err error) {
 		Revision: s.revision(),
 	})
 	s.setFailure(&f)
-	if r.manifests == nil || errors.Is(ctx.Err(), context.Canceled) {
+	if r.memory.Cache == nil || errors.Is(ctx.Err(), context.Canceled) {
 		return
 	}
-	if err := r.manifests.StoreFailure(ctx, s.subject(), f); err != nil {
+	if err := r.memory.StoreFailure(ctx, s.subject(), f); err != nil {
 		r.log.Debug("the failure of a plugin is not remembered", "plugin", s.member.owner, "error", err)
 	}
 }

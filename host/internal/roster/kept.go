@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -27,20 +26,6 @@ func openKept(dir string, book *known.Book, log hclog.Logger) *kept.Store {
 		return nil
 	}
 	return s
-}
-
-// keptCopy returns the copy that runs in place of the source's file: that of a kept binary, or
-// of the file as it was, if it has changed since; empty: the file runs.
-func (s *source) keptCopy() (path, sha256 string) {
-	store := s.member.roster.binaries
-	if s.kept != nil {
-		return store.Path(s.kept.SHA256), s.kept.SHA256
-	}
-	sum := s.saved.Load()
-	if sum == nil || manifest.StampOf(s.file) == s.stamp() {
-		return "", ""
-	}
-	return store.Path(*sum), *sum
 }
 
 // started is called after each start of the plugin. A plugin whose tools were remembered is
@@ -81,14 +66,6 @@ func (s *source) keep() {
 	})
 }
 
-// fileDigest returns the SHA-256 of a plugin's file.
-func (r *Roster) fileDigest(ctx context.Context, file string) (manifest.Digest, error) {
-	if r.manifests != nil {
-		return r.manifests.Digest(ctx, file)
-	}
-	return manifest.DigestOf(ctx, file)
-}
-
 // sourceOf makes a source of a candidate: of its file, or of the kept binary that the operator
 // went back to, as long as the file is the one that he came from.
 func (m *member) sourceOf(ctx context.Context, c plugin.Candidate, settings plugin.Settings) *source {
@@ -98,7 +75,7 @@ func (m *member) sourceOf(ctx context.Context, c plugin.Candidate, settings plug
 		return m.newSource(c, settings)
 	}
 	found := manifest.StampOf(c.Binary())
-	sum, err := r.fileDigest(ctx, c.Binary())
+	sum, err := r.memory.fileDigest(ctx, c.Binary())
 	if err == nil && sum.String() == from {
 		return m.rolledBack(c, settings, *to, found, sum)
 	}
@@ -133,9 +110,6 @@ func (m *member) keptSource(c plugin.Candidate, settings plugin.Settings, b know
 	return s
 }
 
-// isRolledBack reports whether the operator went back to the source's binary.
-func (s *source) isRolledBack() bool { return s.kept != nil && s.stamp() != manifest.Stamp{} }
-
 // again makes a source of the same file, which is to have that digest if its content is judged.
 func (s *source) again(sum *manifest.Digest) *source {
 	next := s.member.newSource(s.candidate(), s.settings)
@@ -163,7 +137,7 @@ func (m *member) ask(ctx context.Context, s *source, rule startRule) (_ *source,
 	if said.err == nil || ctx.Err() != nil || s.kept != nil || len(kept) == 0 {
 		return s, said, nil //nolint:nilerr // the error is in said
 	}
-	sum, _ := r.fileDigest(ctx, s.file)
+	sum, _ := r.memory.fileDigest(ctx, s.file)
 	for _, b := range kept {
 		if b.SHA256 == sum.String() {
 			continue
@@ -199,7 +173,7 @@ func (r *Roster) Rollback(ctx context.Context, name string) error {
 	}
 	c := now.candidate()
 	found := manifest.StampOf(c.Binary())
-	file, err := r.fileDigest(ctx, c.Binary())
+	file, err := r.memory.fileDigest(ctx, c.Binary())
 	if err != nil {
 		return notRolledBack(name, err, "is its file still being copied?")
 	}
@@ -221,17 +195,6 @@ func (r *Roster) Rollback(ctx context.Context, name string) error {
 			Of("", name).Fix("put the earlier file in its place")
 	}
 	return nil
-}
-
-// serves returns the digest of the binary that serves; empty: it is not known.
-func (s *source) serves() string {
-	switch saved := s.saved.Load(); {
-	case s.kept != nil:
-		return s.kept.SHA256
-	case saved != nil:
-		return *saved
-	}
-	return s.digest()
 }
 
 // before returns the binary that served before the one that serves now; nil: none is kept.
@@ -256,12 +219,6 @@ func notRolledBack(name string, why error, hint string) error {
 	return tool.Errorf(tool.CodeUnavailable,
 		"plugin %s is not rolled back, and runs on as it was: %s", name, tool.AsError(why).Message).
 		Of("", name).At(callstage.Start).Because(why).Fix(hint)
-}
-
-// describeKept names the kept binary of a source.
-func (s *source) describeKept() string {
-	return fmt.Sprintf("version %s (sha256 %.12s…), which served from %s on",
-		s.kept.Version, s.kept.SHA256, s.kept.Served.Format(time.RFC3339))
 }
 
 // addKept adds to a status which binaries are kept.

@@ -23,9 +23,6 @@ func (r *Roster) KeepLevels(byOwner map[string][]Entry) {
 	}
 }
 
-// Reread reads what other processes have noted in the book.
-func (r *Roster) Reread() { r.reread() }
-
 func (r *Roster) keepLevels(s *source, entries []Entry) {
 	if s.isAttached() {
 		return

@@ -144,7 +144,7 @@ func (r *Roster) listAll(ctx context.Context, sources []*source, out []listing, 
 		if s.lastFailure() != nil { // this process has tried it before, and is asked again
 			rule = startIfDue
 		}
-		release, err := r.startSlot(ctx, s.member.owner)
+		release, err := r.starting.take(ctx, s.member.owner)
 		if err != nil {
 			out[i].err = err
 			done(i)

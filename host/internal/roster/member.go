@@ -11,6 +11,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/host/internal/manifest"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/callstage"
@@ -183,6 +184,13 @@ func (m *member) tell(e plugin.Event, what string, args ...any) {
 	m.journal.Tell(hclog.Info.String(), string(e), text, args...)
 }
 
+// tellText is tell of a text, which may be long.
+func (m *member) tellText(e plugin.Event, what, key, text string, args ...any) {
+	text = sanitize.Line(text, 1000)
+	m.roster.log.Info(what, append([]any{pluginrun.EventKey, string(e), "plugin", m.owner, key, text}, args...)...)
+	m.journal.Tell(hclog.Info.String(), string(e), what+": "+text)
+}
+
 // compile makes entries of what a source said. A plugin of which nothing can be used is
 // refused. If there is nothing wrong with what it said, it is remembered.
 func (m *member) compile(ctx context.Context, s *source, said listing) (Set, error) {
@@ -206,7 +214,7 @@ func (m *member) compile(ctx context.Context, s *source, said listing) (Set, err
 		s.plugin.Refuse(nil)
 	}
 	if !said.recalled {
-		m.roster.remember(ctx, s, bad == nil)
+		m.roster.memory.remember(ctx, s, bad == nil)
 	}
 	set.Entries = entries
 	return set, bad
@@ -343,6 +351,21 @@ func (f facts) status(owner string) (plugin.Status, bool) {
 		s.addOffers(&out)
 		return out, true
 	}
+}
+
+// contain runs a function of what the tools come from, whose panic becomes an error.
+func (m *member) contain(f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			p := chain.Recovered("the provider of plugin "+m.owner, v)
+			m.roster.log.Error(p.Where+" panicked", "panic", p.Value, "stack", p.Stack)
+			err = &tool.Error{
+				Code: tool.CodeUnavailable, Plugin: m.owner, Message: p.Error(),
+				OperatorHint: "report this to its author", Detail: p.Stack, Err: p,
+			}
+		}
+	}()
+	return f()
 }
 
 func closedError(owner string) error {

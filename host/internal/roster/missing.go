@@ -78,7 +78,7 @@ func (m *member) tryAgain(ctx context.Context) {
 	if s == nil || s.plugin == nil || s.isSettled() {
 		return
 	}
-	release, err := m.roster.startSlot(ctx, m.owner)
+	release, err := m.roster.starting.take(ctx, m.owner)
 	if err != nil {
 		return
 	}

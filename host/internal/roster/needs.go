@@ -6,8 +6,6 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/hashicorp/go-hclog"
-
 	"github.com/toolhost/toolhost/host/internal/manifest"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/egress"
@@ -16,7 +14,6 @@ import (
 	"github.com/toolhost/toolhost/internal/need"
 	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/remedy"
-	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -33,7 +30,7 @@ type ceiling struct {
 
 // bind decides, before each start, what bounds it.
 func (s *source) bind() {
-	s.member.roster.reread()
+	s.member.roster.Reread()
 	c := s.ceiling()
 	s.given.Store(&c)
 }
@@ -44,8 +41,8 @@ func (s *source) accepted() (*tool.Needs, bool) {
 	return c.needs, c.known
 }
 
-// reread reads what other processes have noted in the book.
-func (r *Roster) reread() {
+// Reread reads what other processes have noted in the book.
+func (r *Roster) Reread() {
 	if err := r.book.Reload(); err != nil {
 		r.log.Warn("what is known of plugins cannot be read, so what was read before counts", "error", err)
 	}
@@ -140,7 +137,7 @@ func (s *source) compareNeeds() {
 	}
 	r.mu.Unlock()
 	if tell {
-		m.tellWants(wants)
+		m.tellText(plugin.EventWantsMore, "plugin wants more than was accepted, and runs without", "more", wants.Text, "accept", wants.Accept)
 	}
 }
 
@@ -164,14 +161,6 @@ func (s *source) wantsMore() *plugin.WantsMore {
 	s.member.roster.mu.Lock()
 	defer s.member.roster.mu.Unlock()
 	return s.wants
-}
-
-// tellWants logs what a plugin wants, and keeps it in its journal.
-func (m *member) tellWants(w *plugin.WantsMore) {
-	text := sanitize.Line(w.Text, 1000)
-	const what = "plugin wants more than was accepted, and runs without"
-	m.roster.log.Info(what, pluginrun.EventKey, string(plugin.EventWantsMore), "plugin", m.owner, "more", text, "accept", w.Accept)
-	m.journal.Tell(hclog.Info.String(), string(plugin.EventWantsMore), what+": "+text)
 }
 
 // AcceptNeeds accepts the needs of a plugin, as host.Host.AcceptNeeds says.
@@ -250,7 +239,7 @@ func (m *member) regrant(ctx context.Context) error {
 	if s.kept != nil || manifest.StampOf(s.file) != s.stamp() {
 		return s.plugin.Restart(ctx) // what runs is a copy
 	}
-	release, err := m.roster.startSlot(ctx, m.owner)
+	release, err := m.roster.starting.take(ctx, m.owner)
 	if err != nil {
 		return err
 	}

@@ -11,16 +11,33 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+
 	"github.com/toolhost/toolhost/internal/safefile"
 )
 
-// openPluginCache makes the directory below which plugins have caches of their own, and returns
+// pluginCaches are the caches of their own that plugins have.
+type pluginCaches struct {
+	in        *string // as [Options.PluginCache]
+	workspace string
+	log       hclog.Logger
+	sockets   *socketDirs
+	base      func() string // makes the directory when a plugin needs it; without links, and empty: it cannot be used
+}
+
+func newPluginCaches(o Options, sockets *socketDirs) *pluginCaches {
+	out := &pluginCaches{in: o.PluginCache, workspace: o.Workspace, log: o.Plugin.Logger, sockets: sockets}
+	out.base = sync.OnceValue(out.open)
+	return out
+}
+
+// open makes the directory below which plugins have caches of their own, and returns
 // its path without links; empty if it cannot be used, or there is to be none.
-func (r *Roster) openPluginCache() string {
-	if r.opts.PluginCache == nil {
+func (p *pluginCaches) open() string {
+	if p.in == nil {
 		return ""
 	}
-	dir, err := *r.opts.PluginCache, errNoCaches
+	dir, err := *p.in, errNoCaches
 	if dir != "" {
 		dir, err = filepath.Abs(dir)
 	}
@@ -34,10 +51,10 @@ func (r *Roster) openPluginCache() string {
 		err = checkPrivate(dir, 0o022)
 	}
 	if err != nil {
-		r.log.Warn("plugins have temporary caches, which end with the host: mend that, or name another directory", "error", err)
+		p.log.Warn("plugins have temporary caches, which end with the host: mend that, or name another directory", "error", err)
 		return ""
 	}
-	r.log.Debug("plugins have caches of their own", "directory", dir)
+	p.log.Debug("plugins have caches of their own", "directory", dir)
 	return dir
 }
 
@@ -70,14 +87,14 @@ func checkRoom(dir string) error {
 	return errors.Join(err, f.Close(), os.Remove(f.Name()))
 }
 
-// cacheOf returns what makes and returns the cache of the plugin at a path; nil: there are no caches. It is
+// of returns what makes and returns the cache of the plugin at a path; nil: there are no caches. It is
 // of that file, whatever version of it, and of the workspace: what a plugin runs of one repository may write
 // there, and is not to be what it runs for another.
-func (r *Roster) cacheOf(owner, path string) func() string {
-	if r.opts.PluginCache == nil || filepath.Base(owner) != owner || owner == "." || !filepath.IsLocal(owner) {
+func (p *pluginCaches) of(owner, path string) func() string {
+	if p.in == nil || filepath.Base(owner) != owner || owner == "." || !filepath.IsLocal(owner) {
 		return nil
 	}
-	of := sha256.Sum256([]byte(path + "\x00" + r.opts.Workspace))
+	of := sha256.Sum256([]byte(path + "\x00" + p.workspace))
 	name := fmt.Sprintf("%s-%x", owner, of[:8])
 	var mu sync.Mutex
 	chosen := "" // one start is not to have two
@@ -85,26 +102,26 @@ func (r *Roster) cacheOf(owner, path string) func() string {
 		mu.Lock()
 		defer mu.Unlock()
 		if chosen == "" || checkPrivate(chosen, 0o077) != nil {
-			chosen = r.chooseCache(owner, name)
+			chosen = p.choose(owner, name)
 		}
 		_ = os.Chtimes(chosen, time.Now(), time.Now()) // by which unused ones are found
 		return chosen
 	}
 }
 
-// chooseCache makes a plugin's cache where those of plugins are or, if that fails, in the host's directory
+// choose makes a plugin's cache where those of plugins are or, if that fails, in the host's directory
 // for sockets: no other plugin sees it, and it is removed with that. Empty: it cannot be made.
-func (r *Roster) chooseCache(owner, name string) string {
-	dir, err := makeCache(r.pluginCache(), name)
+func (p *pluginCaches) choose(owner, name string) string {
+	dir, err := makeCache(p.base(), name)
 	if dir != "" {
 		return dir
 	}
-	temporary, none := r.sockets.path(owner)
+	temporary, none := p.sockets.path(owner)
 	if none == nil {
 		temporary, none = makeCache(temporary, name)
 	}
 	if err != nil || none != nil {
-		r.log.Warn("a plugin's cache cannot be used: it has a temporary one, if any", "plugin", owner,
+		p.log.Warn("a plugin's cache cannot be used: it has a temporary one, if any", "plugin", owner,
 			"temporary", temporary, "error", errors.Join(err, none))
 	}
 	return temporary

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/hashicorp/go-hclog"
@@ -18,16 +17,16 @@ func TestPluginCacheStaysInItsDirectory(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
 	dir := filepath.Join(base, "caches")
-	r := withCaches(t, dir, "")
+	caches := withCaches(t, dir, "")
 	for _, owner := range []string{"", ".", "..", "../x", "a/b", "/x", "a/../../x"} {
-		if f := r.cacheOf(owner, "/plugins/x"); f != nil {
+		if f := caches.of(owner, "/plugins/x"); f != nil {
 			t.Errorf("%q has a cache, %s", owner, f())
 		}
 	}
 	if _, err := os.Lstat(dir); err == nil {
 		t.Error("it is made before a plugin needs it")
 	}
-	plain := r.cacheOf("plain", "/plugins/plain")
+	plain := caches.of("plain", "/plugins/plain")
 	got, resolved := plain(), require.Must(filepath.EvalSymlinks(dir))(t)
 	if filepath.Dir(got) != resolved || !strings.HasPrefix(filepath.Base(got), "plain-") {
 		t.Errorf("the cache is %s", got)
@@ -39,18 +38,18 @@ func TestPluginCacheStaysInItsDirectory(t *testing.T) {
 	if info, err := os.Lstat(got); err != nil || !info.IsDir() || strings.HasPrefix(got, resolved) || got != plain() {
 		t.Errorf("in place of a link: %q, %v", got, err)
 	}
-	require.NoError(t, r.sockets.close(t.Context()))
+	require.NoError(t, caches.sockets.close(t.Context()))
 	if _, err := os.Lstat(got); err == nil {
 		t.Error("a temporary cache is left")
 	}
 }
 
-// withCaches is a roster whose plugins have caches below a directory.
-func withCaches(t *testing.T, dir, workspace string) *Roster {
+// withCaches has caches of plugins below a directory.
+func withCaches(t *testing.T, dir, workspace string) *pluginCaches {
 	t.Helper()
-	r := &Roster{log: hclog.NewNullLogger(), opts: Options{Workspace: workspace, PluginCache: &dir}}
-	r.pluginCache, r.sockets.life = sync.OnceValue(r.openPluginCache), t.Context()
-	return r
+	o := Options{Workspace: workspace, PluginCache: &dir}
+	o.Plugin.Logger = hclog.NewNullLogger()
+	return newPluginCaches(o, &socketDirs{life: t.Context()})
 }
 
 // A cache is of one file and one workspace: neither a plugin of the same name elsewhere nor the same plugin
@@ -60,9 +59,9 @@ func TestPluginCacheIsOfPathAndWorkspace(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "caches")
 	had := map[string]string{}
 	for _, c := range [][2]string{{"/a/execution", "/one"}, {"/b/execution", "/one"}, {"/a/execution", "/two"}} {
-		r := withCaches(t, dir, c[1])
-		got := r.cacheOf("execution", c[0])()
-		if other, ok := had[got]; ok || got == "" || got != r.cacheOf("execution", c[0])() {
+		caches := withCaches(t, dir, c[1])
+		got := caches.of("execution", c[0])()
+		if other, ok := had[got]; ok || got == "" || got != caches.of("execution", c[0])() {
 			t.Errorf("%s has the cache %q, and so has %s", c, got, other)
 		}
 		had[got] = c[0] + " in " + c[1]

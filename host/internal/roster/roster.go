@@ -14,7 +14,6 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/toolhost/toolhost/host/internal/kept"
-	"github.com/toolhost/toolhost/host/internal/manifest"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/known"
@@ -54,19 +53,17 @@ type Options struct {
 
 // Roster is the plugins of a host, and its other providers. It is safe for concurrent use.
 type Roster struct {
-	opts      Options
-	registry  Registry
-	log       hclog.Logger
-	manifests *manifest.Cache // nil: descriptions are not remembered
-	unstored  sync.Once       // the cache could not be written, which is told once
-	book      *known.Book     // what is known of plugins
-	binaries  *kept.Store     // nil: binaries are not kept
-	journals  *journal.Store
-	sockets   socketDirs
+	opts     Options
+	registry Registry
+	log      hclog.Logger
+	memory   memory
+	book     *known.Book // what is known of plugins
+	binaries *kept.Store // nil: binaries are not kept
+	journals *journal.Store
+	sockets  socketDirs
+	caches   *pluginCaches
+	starting startSlots
 
-	pluginCache func() string // makes it when a plugin needs it; without links, and empty: it cannot be used
-
-	starting   chan struct{}   // has room for each plugin that may start at a time
 	life       context.Context // ends when Close begins
 	endLife    context.CancelFunc
 	background sync.WaitGroup // goroutines that Close waits for
@@ -89,7 +86,7 @@ type Roster struct {
 // Those of [known.Open].
 func New(o Options, r Registry) (*Roster, error) {
 	out := &Roster{
-		opts: o, registry: r, log: o.Plugin.Logger, starting: make(chan struct{}, startsAtOnce()),
+		opts: o, registry: r, log: o.Plugin.Logger, starting: newStartSlots(), memory: memory{log: o.Plugin.Logger},
 		members: map[string]*member{}, draining: map[*source]bool{},
 		directories: directories{skipped: map[string][]plugin.Skipped{}},
 	}
@@ -101,9 +98,9 @@ func New(o Options, r Registry) (*Roster, error) {
 	out.life, out.endLife = context.WithCancel(context.Background())
 	out.sockets.life = out.life
 	if o.CacheDir != "" {
-		out.manifests = openCache(o.CacheDir, out.log)
+		out.memory.open(o.CacheDir)
 	}
-	out.pluginCache = sync.OnceValue(out.openPluginCache)
+	out.caches = newPluginCaches(o, &out.sockets)
 	if o.PluginCache != nil && *o.PluginCache != "" {
 		if dir, _, err := protect.Resolve(*o.PluginCache); err == nil {
 			out.opts.Plugin.Hidden = []string{dir}
@@ -152,8 +149,8 @@ func (r *Roster) Close(ctx context.Context) error {
 	case <-background:
 	case <-ctx.Done(): // what is left is code of the embedding program, or ends soon
 	}
-	if r.manifests != nil {
-		errs = append(errs, r.manifests.Close())
+	if r.memory.Cache != nil {
+		errs = append(errs, r.memory.Close())
 	}
 	r.journals.Close()
 	errs = append(errs, r.binaries.Close())

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/deadline"
 	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -26,7 +27,7 @@ func (r *Roster) Mount(ctx context.Context, server plugin.Server) error {
 		return err
 	}
 	defer end()
-	release, err := r.startSlot(ctx, server.Name)
+	release, err := r.starting.take(ctx, server.Name)
 	if err != nil {
 		return err
 	}
@@ -94,7 +95,7 @@ func (m *member) known(ctx context.Context) (*source, error) {
 	case s.isSettled():
 		return s, nil
 	}
-	release, err := m.roster.startSlot(ctx, m.owner)
+	release, err := m.roster.starting.take(ctx, m.owner)
 	if err != nil {
 		return nil, err
 	}
@@ -145,11 +146,7 @@ func (r *Roster) keepTrying(s *source) {
 			if f == nil || s.isSettled() || s.member.now().source != s {
 				return
 			}
-			t := time.NewTimer(time.Until(f.DueUnasked()))
-			select {
-			case <-t.C:
-			case <-r.life.Done():
-				t.Stop()
+			if !deadline.Sleep(r.life, time.Until(f.DueUnasked())) {
 				return
 			}
 			s.member.tryAgain(r.life)

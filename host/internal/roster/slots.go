@@ -11,19 +11,20 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// startsAtOnce is how many plugins are looked at and started side by side: starting
-// costs CPU more than waiting.
-func startsAtOnce() int { return max(4, 2*runtime.NumCPU()) }
+// startSlots has room for the plugins that are looked at and started side by side: starting costs CPU more than waiting.
+type startSlots chan struct{}
+
+func newStartSlots() startSlots { return make(startSlots, max(4, 2*runtime.NumCPU())) }
 
 // slotTime is how long a start has a slot: one that takes longer waits for something, such as a download, and
 // keeps no others from starting.
 const slotTime = time.Second
 
-// startSlot waits for one of the few slots in which plugins are looked at and started.
-func (r *Roster) startSlot(ctx context.Context, owner string) (release func(), err error) {
+// take waits for a slot.
+func (s startSlots) take(ctx context.Context, owner string) (release func(), err error) {
 	select {
-	case r.starting <- struct{}{}:
-		free := sync.OnceFunc(func() { <-r.starting })
+	case s <- struct{}{}:
+		free := sync.OnceFunc(func() { <-s })
 		late := time.AfterFunc(slotTime, free)
 		return func() { late.Stop(); free() }, nil
 	case <-ctx.Done():

@@ -30,7 +30,7 @@ func (st step) startRule() startRule {
 func (r *Roster) Sync(ctx context.Context, dirs ...string) error {
 	steps, faults := r.plan(dirs, onSync)
 	r.forgetFaults(dirs, faults)
-	r.reread()
+	r.Reread()
 	err := r.applyAll(ctx, steps, append(faults, r.pinFaults(dirs)...))
 	return errors.Join(err, r.regrantAll(ctx, ""))
 }
@@ -48,7 +48,7 @@ func (r *Roster) Refresh(ctx context.Context, dirs ...string) error {
 // SyncPlugin is Sync for one plugin.
 func (r *Roster) SyncPlugin(ctx context.Context, name string, dirs ...string) error {
 	steps, faults := r.plan(dirs, onSync)
-	r.reread()
+	r.Reread()
 	for _, st := range steps {
 		if st.owner == name {
 			faults = []error{r.member(name).applyStep(ctx, st)}
@@ -179,7 +179,7 @@ func (m *member) applyStep(ctx context.Context, st step) error {
 	}
 	defer end()
 	if st.candidate.Path != "" {
-		release, err := m.roster.startSlot(ctx, m.owner)
+		release, err := m.roster.starting.take(ctx, m.owner)
 		if err != nil {
 			return err
 		}

@@ -19,13 +19,14 @@ func (r *Roster) Attach(ctx context.Context, owner string, p tool.Provider) erro
 		return invalidProvider(owner, "a provider needs an owner's name")
 	}
 	m := r.member(owner)
-	s := &source{member: m, provider: p}
-	s.life, s.end = context.WithCancel(r.life)
+	a := &attached{Provider: p, member: m}
+	a.life, a.end = context.WithCancel(r.life)
+	s := &source{member: m, attached: a}
 	if err := m.become(loading, nil, s, nil); err != nil {
-		s.end()
+		a.end()
 		return err
 	}
-	follow := s.notices() // before the tools are listed, so that no change is missed
+	follow := a.notices(s.changed) // before the tools are listed, so that no change is missed
 	err := m.refresh(ctx, s)
 	s.activate(follow)
 	return err
@@ -35,7 +36,7 @@ func (r *Roster) Attach(ctx context.Context, owner string, p tool.Provider) erro
 func (r *Roster) Attached() (out []tool.Provider) {
 	for _, s := range r.sources() {
 		if s.isAttached() {
-			out = append(out, s.provider)
+			out = append(out, s.attached.Provider)
 		}
 	}
 	return out
@@ -50,34 +51,6 @@ func isNil(p tool.Provider) bool {
 func invalidProvider(owner, why string) error {
 	return tool.Errorf(tool.CodeInvalidDefinition, "%s", why).
 		Of("", owner).At(callstage.Register).Try("attach a provider that is not nil, under a name")
-}
-
-// notices returns a function that takes the change notices of an attached provider, from
-// now on and until it closes; nil: it sends none. A plugin needs no goroutine for that: it
-// calls changed.
-func (s *source) notices() func() {
-	n, ok := s.provider.(tool.Notifier)
-	if !ok {
-		return nil
-	}
-	var changes <-chan struct{}
-	if err := s.contain(func() error { changes = n.Changes(); return nil }); err != nil {
-		s.logChange(err)
-		return nil
-	}
-	return func() {
-		for {
-			select {
-			case _, more := <-changes:
-				if !more {
-					return
-				}
-				s.changed()
-			case <-s.life.Done(): // the channel may be nil, or stay open
-				return
-			}
-		}
-	}
 }
 
 // activate says that the registry has the source's tools, and takes the changes that came
@@ -114,16 +87,15 @@ func (s *source) changed() {
 
 // refreshOrLog refreshes the member, and logs what could not be used.
 func (s *source) refreshOrLog() {
-	life := s.life
-	if life == nil {
-		life = s.member.roster.life
+	life := s.member.roster.life
+	if s.attached != nil {
+		life = s.attached.life
 	}
 	if err := s.member.refresh(life, s); err != nil && life.Err() == nil {
-		s.logChange(err)
+		s.member.logChange(err)
 	}
 }
 
-func (s *source) logChange(err error) {
-	s.member.roster.log.Warn(
-		"tools changed, and not all of them can be used", "plugin", s.member.owner, "error", inShort(s.member.owner, err))
+func (m *member) logChange(err error) {
+	m.roster.log.Warn("tools changed, and not all of them can be used", "plugin", m.owner, "error", inShort(m.owner, err))
 }

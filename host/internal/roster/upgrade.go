@@ -78,7 +78,7 @@ func (m *member) replaceSource(ctx context.Context, old, next *source) (leftOut,
 // rejectUpgrade leaves the old source in its place, and notes and returns the reason.
 func (m *member) rejectUpgrade(ctx context.Context, old, next *source, why error) error {
 	if next.lastFailure() == nil {
-		_ = m.roster.recallFailure(ctx, next) // how often it has failed before
+		_ = m.roster.memory.recallFailure(ctx, next) // how often it has failed before
 	}
 	next.noteFailure(ctx, why)
 	return m.noteFailedUpgrade(ctx, old, next, why)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/fleet"
+	"github.com/toolhost/toolhost/internal/deadline"
 	"github.com/toolhost/toolhost/internal/embedded"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -201,13 +202,17 @@ func (k *fleetSoak) disturb(ctx context.Context) error {
 		run  func(context.Context, *node) error
 	}{
 		{"killed", func(_ context.Context, n *node) error { n.kill(); return n.start() }},
-		{"killed for a while", func(ctx context.Context, n *node) error { n.kill(); pause(ctx, 2*time.Second); return n.start() }},
+		{"killed for a while", func(ctx context.Context, n *node) error {
+			n.kill()
+			deadline.Sleep(ctx, 2*time.Second)
+			return n.start()
+		}},
 		{"left", func(_ context.Context, n *node) error { n.end(); return n.start() }},
 		{"stopped for a moment", func(ctx context.Context, n *node) error { return n.stop(ctx, time.Second) }},
 		{"stopped until it is gone", func(ctx context.Context, n *node) error { return n.stop(ctx, 4*time.Second) }},
 		{"drained", func(ctx context.Context, n *node) error {
 			err := k.drain(ctx, n, true)
-			pause(ctx, 500*time.Millisecond)
+			deadline.Sleep(ctx, 500*time.Millisecond)
 			return errors.Join(err, k.drain(ctx, n, false))
 		}},
 		{"server restarted", func(context.Context, *node) error {
@@ -219,7 +224,7 @@ func (k *fleetSoak) disturb(ctx context.Context) error {
 	}
 	k.report.Disturbed = map[string]int{}
 	said := time.Now()
-	for pause(ctx, time.Duration(min(rand.ExpFloat64(), 3)*float64(disturbEvery))) { //nolint:gosec // no secret
+	for deadline.Sleep(ctx, time.Duration(min(rand.ExpFloat64(), 3)*float64(disturbEvery))) { //nolint:gosec // no secret
 		kind, n := kinds[rand.IntN(len(kinds))], k.nodes[rand.IntN(len(k.nodes))] //nolint:gosec // no secret
 		if err := kind.run(ctx, n); err != nil && ctx.Err() == nil {
 			return fmt.Errorf("%s, %s: %w", n.name, kind.name, err)
@@ -242,7 +247,7 @@ func (k *fleetSoak) drain(ctx context.Context, n *node, on bool) error {
 	defer cancel()
 	for {
 		err := k.fleet.Drain(ctx, n.name, on)
-		if code := tool.CodeOf(err); code != tool.CodeUnavailable && code != tool.CodeNotFound || !pause(ctx, 10*time.Millisecond) {
+		if code := tool.CodeOf(err); code != tool.CodeUnavailable && code != tool.CodeNotFound || !deadline.Sleep(ctx, 10*time.Millisecond) {
 			return err
 		}
 	}
@@ -251,19 +256,7 @@ func (k *fleetSoak) drain(ctx context.Context, n *node, on bool) error {
 // sample takes what this process has, until ctx ends.
 func (k *fleetSoak) sample(ctx context.Context) {
 	every := min(5*time.Second, k.duration/20)
-	for pause(ctx, every) {
+	for deadline.Sleep(ctx, every) {
 		k.report.Samples = append(k.report.Samples, measure())
-	}
-}
-
-// pause waits, and reports whether ctx has not ended.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return ctx.Err() == nil
-	case <-ctx.Done():
-		return false
 	}
 }

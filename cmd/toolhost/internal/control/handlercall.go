@@ -12,6 +12,7 @@ import (
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/callctx"
 	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/wire"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
 )
@@ -51,7 +52,7 @@ func (h handler) Call(ctx context.Context, r *daemonv1.CallRequest, out *connect
 	}
 	c.Told = run.submitted
 	a := h.Run(ctx, run.caller, c, asked)
-	n := size(a.Result)
+	n := wire.ResultSize(a.Result)
 	if err := requestOf(ctx).hold(ctx, h.Server, n, "an answer"); err != nil {
 		a = a.Failed(tool.Errorf(tool.CodeResourceExhausted,
 			"tool %s ran, and its answer of %d bytes is lost: %w", a.Outcome.Name, n, err).
@@ -59,26 +60,6 @@ func (h handler) Call(ctx context.Context, r *daemonv1.CallRequest, out *connect
 			Try("make fewer calls with large answers at a time, or ask for less at once"))
 	}
 	return run.send(&daemonv1.CallResponse{Event: &daemonv1.CallResponse_Ended{Ended: a.sent()}}) // what is not read is on record
-}
-
-// size returns roughly how many bytes a result holds.
-func size(r tool.Result) int {
-	n := len(r.Structured) + len(r.Meta)
-	for _, c := range r.Content {
-		switch c := c.(type) {
-		case tool.TextContent:
-			n += len(c.Text)
-		case tool.ImageContent:
-			n += len(c.Data)
-		case tool.AudioContent:
-			n += len(c.Data)
-		case tool.ResourceContent:
-			n += len(c.Text) + len(c.Blob)
-		case tool.ResourceLink:
-			n += len(c.Description)
-		}
-	}
-	return n
 }
 
 func (h handler) CancelCall(ctx context.Context, r *daemonv1.CancelCallRequest) (*daemonv1.CancelCallResponse, error) {

@@ -37,21 +37,10 @@ func (p peer) String() string {
 	return fmt.Sprintf("process %d of user %d", p.pid, p.uid)
 }
 
-// peerAt asks the kernel which process is at the other end: the process that connected to a
-// listener, or the process that listens.
-func peerAt(conn net.Conn) (peer, error) {
-	c, ok := conn.(*net.UnixConn)
-	if !ok {
-		return peer{}, fmt.Errorf("%T is not a connection of a Unix socket", conn)
-	}
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return peer{}, err
-	}
-	var found peer
-	var asked error
-	err = raw.Control(func(fd uintptr) { found, asked = peerOf(int(fd)) })
-	return found, errors.Join(err, asked)
+// peerAt asks the kernel which process is at the other end.
+func peerAt(conn net.Conn) (p peer, err error) {
+	p.uid, p.pid, err = confine.Peer(conn)
+	return p, err
 }
 
 // connectTo connects to a daemon of this user, or, if foreign, to one of the user who owns the

@@ -4,17 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-
-	"golang.org/x/sys/unix"
 )
-
-func peerOf(fd int) (peer, error) {
-	cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
-	if err != nil {
-		return peer{}, err
-	}
-	return peer{uid: int(cred.Uid), pid: int(cred.Pid)}, nil
-}
 
 // binaryOf returns the binary that a process runs; if it cannot be read, as for a command that
 // conceals itself, the name that the process has chosen.

@@ -16,7 +16,7 @@ func (d *daemon) Caller(uid int) (control.Caller, bool) {
 	if uid == os.Geteuid() {
 		return control.Caller{Name: setup.CLI, Operator: true}, true
 	}
-	if name, ok := setup.Named(d.current.Load().loaded.Config, uid); ok {
+	if name, ok := setup.Named(d.config(), uid); ok {
 		return control.Caller{Name: name, Operator: uid == 0}, true
 	}
 	return control.Caller{Name: "uid-" + strconv.Itoa(uid), Operator: true}, uid == 0
@@ -33,14 +33,14 @@ func (d *daemon) share() {
 	if d.claim == nil {
 		return
 	}
-	if err := d.claim.Share(setup.Shared(d.current.Load().loaded.Config)); err != nil {
+	if err := d.claim.Share(setup.Shared(d.config())); err != nil {
 		d.log.Warn("which users can connect has not changed", "error", err)
 	}
 }
 
 // given returns what the configuration gives a caller.
 func (d *daemon) given(c control.Caller) setup.Caller {
-	return setup.CallerOf(d.current.Load().loaded.Config, c.Name)
+	return setup.CallerOf(d.config(), c.Name)
 }
 
 // allowance returns the most that a caller may have. What the operator says on the command line

@@ -37,7 +37,6 @@ type daemon struct {
 	options  Options
 	sessions *sessions
 	queue    *approval.Queue
-	askers   setup.Askers   // of MCP clients
 	claim    *control.Claim // on the socket
 	faults   faultList
 	held     atomic.Pointer[tool.Error] // content of the configuration file that waits; nil: none
@@ -49,20 +48,11 @@ type daemon struct {
 	finding  sync.Mutex                     // held while a call is looked for on record
 	front    atomic.Pointer[front]          // nil: MCP clients do not come in over HTTP
 	server   atomic.Pointer[control.Server] // nil until the daemon serves
-	mcp      atomic.Pointer[mcpServer]      // nil: there were no MCP clients
-	opening  sync.Mutex                     // held while mcp is made
-	started  chan struct{}                  // closed when the plugins have been started once
-	ending   chan struct{}                  // closed when MCP clients of the socket have to end
-	awaited  atomic.Bool                    // a client came before that
-	retried  atomic.Int64                   // when a client was last a reason to try again what failed, in Unix nanoseconds
-	doors    sync.WaitGroup                 // MCP clients of the socket
 	life     context.Context                //nolint:containedctx // of the daemon, which ends with close
 	end      context.CancelFunc
 
-	fleet    atomic.Pointer[member] // nil: the daemon is in none
-	detached *detached
-
-	lastSession atomic.Pointer[lastSession]
+	mcp mcpClients
+	membership
 
 	reloading sync.Mutex // held while current is replaced
 	current   atomic.Pointer[inEffect]
@@ -75,6 +65,9 @@ type inEffect struct {
 	loaded   setup.Loaded
 	identity control.Identity
 }
+
+// config is the configuration in effect.
+func (d *daemon) config() *config.Config { return d.current.Load().loaded.Config }
 
 // identityNow returns the identity with the directories and the file to which the paths lead
 // now: the daemon follows links that are exchanged. Its root stays.
@@ -101,15 +94,16 @@ func open(ctx context.Context, s *session.Session, o Options) (*daemon, error) {
 		return nil, err
 	}
 	d := &daemon{
-		session: s, log: logger, since: time.Now(), options: o, stop: make(chan struct{}), detached: newDetached(),
-		started: make(chan struct{}), ending: make(chan struct{}), activity: activity.New(),
+		session: s, log: logger, since: time.Now(), options: o, stop: make(chan struct{}), activity: activity.New(),
 	}
+	d.membership.daemon, d.detached = d, newDetached()
+	d.mcp.daemon, d.mcp.started, d.mcp.ending = d, make(chan struct{}), make(chan struct{})
 	d.numbers = metrics.New(d.snapshot, d.toolName)
 	d.life, d.end = context.WithCancel(context.WithoutCancel(ctx))
 	needs := session.Needs{
 		Record: true, Audit: o.Audit, Options: append([]host.Option{host.WithAdmission(control.MaxCalls)}, o.Host...),
 		Hooks: policy.Hooks{
-			Before: d.begun, After: d.count, Error: d.count, Tools: func(policy.ToolsChange) { d.numbers.ToolsChanged() },
+			Before: d.activity.Begin, After: d.count, Error: d.count, Tools: func(policy.ToolsChange) { d.numbers.ToolsChanged() },
 		},
 	}
 	l, err := s.Prepare(ctx, needs)
@@ -119,10 +113,10 @@ func open(ctx context.Context, s *session.Session, o Options) (*daemon, error) {
 	d.Local = l
 	l.Mounts.Expect(l.Loaded.Servers)
 	d.queue = approval.NewQueue(d.stale)
-	d.askers = setup.Askers{Client: mcpserver.ClientApprover(), Queue: d.queue}
+	d.mcp.askers = setup.Askers{Client: mcpserver.ClientApprover(), Queue: d.queue}
 	d.current.Store(&inEffect{t, l.Loaded, identity})
 	d.Sees = func(c control.Caller) func(tool.Definition) bool { return d.given(c).Sees }
-	d.sessions = newSessions(l.Host, func() config.Sessions { return d.current.Load().loaded.Config.Sessions })
+	d.sessions = newSessions(l.Host, func() config.Sessions { return d.config().Sessions })
 	return d, nil
 }
 
@@ -131,12 +125,12 @@ func (d *daemon) load(ctx context.Context) error {
 	l := d.Local
 	err := l.Load(ctx, true)
 	again := func() {}
-	if err == nil && d.awaited.Load() {
-		again = d.tryAgain(true)
+	if err == nil && d.mcp.awaited.Load() {
+		again = d.mcp.tryAgain(true)
 	}
 	go func() { // until what is tried again has started, or the daemon ends
 		again()
-		close(d.started)
+		close(d.mcp.started)
 	}()
 	if err != nil {
 		return err
@@ -146,11 +140,17 @@ func (d *daemon) load(ctx context.Context) error {
 	return nil
 }
 
+// count counts a call that has ended.
+func (d *daemon) count(e policy.Event) {
+	d.activity.End(e)
+	d.numbers.Call(e)
+}
+
 // close ends what open has made.
 func (d *daemon) close(ctx context.Context) error {
 	d.end()
 	var err error
-	if s := d.mcp.Load(); s != nil {
+	if s := d.mcp.server.Load(); s != nil {
 		err = s.Close()
 	}
 	return errors.Join(err, d.Close(ctx))
@@ -211,13 +211,13 @@ func (d *daemon) State() control.State {
 	unapplied, _ := d.refused.Load().(string)
 	out := d.Own.State()
 	out.Since, out.Identity, out.Configured, out.Unapplied = d.since, now.identityNow(), now.settings.Configured(), unapplied
-	out.Audit, out.Fleet, out.Faults = d.Audit, d.fleetState(), control.SentFaults(faults)
+	out.Audit, out.Fleet, out.Faults = d.Audit, d.membership.state(), control.SentFaults(faults)
 	return out
 }
 
 func (d *daemon) Run(ctx context.Context, by control.Caller, c control.Call, asked policy.Approver) control.Answer {
 	if c.Detach {
-		return d.detach(ctx, by, c, asked)
+		return d.membership.detach(ctx, by, c, asked)
 	}
 	return d.call(ctx, by, c, asked)
 }
@@ -232,7 +232,7 @@ func (d *daemon) call(ctx context.Context, by control.Caller, c control.Call, as
 	may, can := d.allowance(by), setup.Askers{Client: asked, Queue: d.queue}
 	ctx = fleet.WithSubmission(ctx, "", c.Told)
 	if c.On != "" {
-		if err := d.checkPlace(c.Name, c.On); err != nil {
+		if err := d.membership.checkPlace(c.Name, c.On); err != nil {
 			return d.unanswered(by, c, err)
 		}
 		ctx = fleet.On(ctx, c.On)

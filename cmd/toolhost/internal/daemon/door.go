@@ -18,14 +18,14 @@ type doorKey struct{}
 
 // serveDoor serves an MCP client of a command. For the daemon's own user it is the caller mcp, as it would be
 // with a host of its own, and not the operator, whom the model must not become.
-func (d *daemon) serveDoor(by control.Caller, door *control.Door) {
-	if !d.enter() {
+func (m *mcpClients) serveDoor(by control.Caller, door *control.Door) {
+	if !m.enter() {
 		return
 	}
-	defer d.doors.Done()
-	server, err := d.openMCP()
+	defer m.doors.Done()
+	server, err := m.open()
 	if err != nil {
-		d.log.Error("an MCP client is not served", "error", err)
+		m.daemon.log.Error("an MCP client is not served", "error", err)
 		return
 	}
 	name := by.Name
@@ -33,31 +33,31 @@ func (d *daemon) serveDoor(by control.Caller, door *control.Door) {
 		name = setup.MCP
 	}
 	ctx := context.WithValue(context.Background(), doorKey{}, name)
-	transport := &mcpstdio.Transport{In: door, Out: door, Whole: door.Whole, Stop: d.ending, Drain: d.options.Drain}
+	transport := &mcpstdio.Transport{In: door, Out: door, Whole: door.Whole, Stop: m.ending, Drain: m.daemon.options.Drain}
 	if err := stdioError(server.Run(ctx, transport)); err != nil {
-		d.log.Warn("an MCP client was sent away", "caller", name, "error", err)
+		m.daemon.log.Warn("an MCP client was sent away", "caller", name, "error", err)
 	}
 }
 
 // enter counts a client, unless all have to leave.
-func (d *daemon) enter() bool {
-	d.opening.Lock()
-	defer d.opening.Unlock()
+func (m *mcpClients) enter() bool {
+	m.opening.Lock()
+	defer m.opening.Unlock()
 	select {
-	case <-d.ending:
+	case <-m.ending:
 		return false
 	default:
-		d.doors.Add(1)
+		m.doors.Add(1)
 		return true
 	}
 }
 
 // leave has all clients of the socket leave when their calls are answered.
-func (d *daemon) leave() {
-	d.opening.Lock()
-	close(d.ending)
-	d.opening.Unlock()
-	d.doors.Wait()
+func (m *mcpClients) leave() {
+	m.opening.Lock()
+	close(m.ending)
+	m.opening.Unlock()
+	m.doors.Wait()
 }
 
 // throughDoor has the daemon serve the client, if there is one that would serve it as a host of its own. It says

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
@@ -56,6 +57,18 @@ func (f Fleet) given(key string) bool {
 	return false
 }
 
+// membership is whether a daemon is in a fleet, and what it does there. Its exported methods answer commands.
+type membership struct {
+	daemon   *daemon
+	member   atomic.Pointer[member] // nil: it is in none
+	detached *detached
+}
+
+// configured returns what is said of the fleet now.
+func (in *membership) configured() config.NATS {
+	return in.daemon.options.Fleet.over(in.daemon.config().NATS)
+}
+
 // member is a daemon's part in a fleet.
 type member struct {
 	*fleet.Fleet
@@ -66,13 +79,13 @@ type member struct {
 	stores bool             // it has JetStream
 }
 
-// joinFleet joins the fleet, if there is to be one.
+// join joins the fleet, if there is to be one.
 //
 // # Errors
 //
 // [*exit.Error] for settings that cannot be used; those of [embedded.Start] and [fleet.Join].
-func (d *daemon) joinFleet(ctx context.Context) error {
-	n := d.options.Fleet.over(d.current.Load().loaded.Config.NATS)
+func (in *membership) join(ctx context.Context) error {
+	n := in.configured()
 	if !n.Joins() {
 		return nil
 	}
@@ -102,26 +115,26 @@ func (d *daemon) joinFleet(ctx context.Context) error {
 	durable := n.Durable()
 	record := func() {}
 	if durable {
-		record = d.unended(ctx)
+		record = in.unended(ctx)
 	}
-	if m.Fleet, err = fleet.Join(ctx, d.Host, d.fleetConfig(m, n)); err != nil {
+	if m.Fleet, err = fleet.Join(ctx, in.daemon.Host, in.settings(m, n)); err != nil {
 		m.closeServer()
 		return exit.As(exit.BadUsage, err, tool.CodeInvalidArguments)
 	}
-	d.fleet.Store(m)
+	in.member.Store(m)
 	if record(); durable {
-		d.askAgain(m)
+		in.askAgain(m)
 	}
-	d.session.Notef("fleet: %s on %s, with the key %s", m.name, config.Addresses(m.url).Shown(), m.key)
-	d.warnOfFleet(m, n)
+	in.daemon.session.Notef("fleet: %s on %s, with the key %s", m.name, config.Addresses(m.url).Shown(), m.key)
+	in.warn(m, n)
 	return nil
 }
 
-// warnOfFleet says what its operator cannot have meant.
-func (d *daemon) warnOfFleet(m *member, n config.NATS) {
+// warn says what its operator cannot have meant.
+func (in *membership) warn(m *member, n config.NATS) {
 	for _, h := range m.Hosts() {
 		if !h.Self && h.Name == m.name && h.State != fleet.HostRefused {
-			d.log.Warn("another host of the fleet has this host's name: give one of them another by nats.name or serve --name", "name", m.name)
+			in.daemon.log.Warn("another host of the fleet has this host's name: give one of them another by nats.name or serve --name", "name", m.name)
 			break
 		}
 	}
@@ -130,7 +143,7 @@ func (d *daemon) warnOfFleet(m *member, n config.NATS) {
 		share = append(share, p.Share...)
 	}
 	var useless []string
-	for _, t := range d.Host.Tools(host.Filter{Without: fleet.Owner}) {
+	for _, t := range in.daemon.Host.Tools(host.Filter{Without: fleet.Owner}) {
 		of := func(pattern string) bool { ok, _ := path.Match(pattern, t.Name); return ok }
 		granted := false
 		for _, c := range n.Callers {
@@ -141,68 +154,68 @@ func (d *daemon) warnOfFleet(m *member, n config.NATS) {
 		}
 	}
 	if len(useless) > 0 {
-		d.log.Warn("no caller of another host may call tools that are shared: grant what they need under nats.callers",
+		in.daemon.log.Warn("no caller of another host may call tools that are shared: grant what they need under nats.callers",
 			"tools", strings.Join(useless[:min(len(useless), 10)], ", "), "all", len(useless))
 	}
 }
 
-// fleetConfig returns what the fleet is told.
-func (d *daemon) fleetConfig(m *member, n config.NATS) fleet.Config {
+// settings returns what the fleet is told.
+func (in *membership) settings(m *member, n config.NATS) fleet.Config {
 	queue := n.Queue
 	queue.Make = m.stores
 	return fleet.Config{
 		URL: m.url, KeepTrying: true, Credentials: n.Credentials, TLS: n.TLS, Key: m.key, Name: m.name, Labels: n.Labels,
 		Peers: n.Known(), Share: n.Share, Mount: n.Mount, Prefix: n.Prefix, Rules: n.Rules, MaxCalls: n.MaxCalls, Queue: queue,
-		Accept: d.acceptOfFleet, Log: d.log.Named("fleet"),
+		Accept: in.accept, Log: in.daemon.log.Named("fleet"),
 	}
 }
 
-// acceptOfFleet returns what a caller of another host has here. What the operator says on the
+// accept returns what a caller of another host has here. What the operator says on the
 // command line is not for it.
-func (d *daemon) acceptOfFleet(by fleet.Caller) ([]host.SessionOption, error) {
-	caller := setup.CallerOfFleet(d.current.Load().loaded.Config, by)
-	return append(caller.Session(), host.WithApprover(caller.Approver(setup.Askers{Queue: d.queue}))), nil
+func (in *membership) accept(by fleet.Caller) ([]host.SessionOption, error) {
+	caller := setup.CallerOfFleet(in.daemon.config(), by)
+	return append(caller.Session(), host.WithApprover(caller.Approver(setup.Askers{Queue: in.daemon.queue}))), nil
 }
 
-// checkFleet checks what a reload is about to put into effect.
-func (d *daemon) checkFleet(c *config.Config) error {
-	m := d.fleet.Load()
+// check checks what a reload is about to put into effect.
+func (in *membership) check(c *config.Config) error {
+	m := in.member.Load()
 	if m == nil {
 		return nil
 	}
-	n := d.options.Fleet.over(c.NATS)
+	n := in.daemon.options.Fleet.over(c.NATS)
 	if m.server != nil && !m.stores && n.Durable() {
 		return c.Problems([]config.Problem{c.Problem("the embedded NATS server was started with no place for durable calls, and a running daemon cannot give it one",
 			"start the daemon again, or change it back", "nats", "rules")})
 	}
-	told := d.fleetConfig(m, n)
+	told := in.settings(m, n)
 	if err := told.Check(); err != nil {
 		return c.Problems([]config.Problem{c.Problem(tool.AsError(err).Message, "mend it, or change it back", "nats")})
 	}
 	return nil
 }
 
-// reconfigureFleet puts a configuration that was checked into effect.
-func (d *daemon) reconfigureFleet() {
-	m := d.fleet.Load()
+// reconfigure puts a configuration that was checked into effect.
+func (in *membership) reconfigure() {
+	m := in.member.Load()
 	if m == nil {
 		return
 	}
-	n := d.options.Fleet.over(d.current.Load().loaded.Config.NATS)
-	if err := m.Reconfigure(d.fleetConfig(m, n)); err != nil {
-		d.log.Error("what the fleet goes by has not changed", "error", err)
+	n := in.configured()
+	if err := m.Reconfigure(in.settings(m, n)); err != nil {
+		in.daemon.log.Error("what the fleet goes by has not changed", "error", err)
 	}
-	d.letIn()
-	d.warnOfFleet(m, n)
+	in.letIn()
+	in.warn(m, n)
 }
 
 // letIn has the embedded server let in the peers, and who was one until his calls have ended.
-func (d *daemon) letIn() {
-	m := d.fleet.Load()
+func (in *membership) letIn() {
+	m := in.member.Load()
 	if m == nil || m.server == nil {
 		return
 	}
-	keys := keysOf(d.options.Fleet.over(d.current.Load().loaded.Config.NATS).Peers)
+	keys := keysOf(in.configured().Peers)
 	peers := len(keys)
 	for _, h := range m.Hosts() {
 		if h.State == fleet.HostDraining && h.Key != m.key.Public() && !slices.Contains(keys, h.Key) {
@@ -210,18 +223,18 @@ func (d *daemon) letIn() {
 		}
 	}
 	if err := m.server.SetKeys([]string{m.key.Public()}, keys); err != nil {
-		d.log.Error("who may log in to the embedded NATS server has not changed", "error", err)
+		in.daemon.log.Error("who may log in to the embedded NATS server has not changed", "error", err)
 	}
 	if len(keys) > peers {
-		time.AfterFunc(time.Second, d.letIn)
+		time.AfterFunc(time.Second, in.letIn)
 	}
 }
 
-// leaveFleet tells the others that the host leaves, and gives their calls time until ctx ends.
-func (d *daemon) leaveFleet(ctx context.Context) {
-	if m := d.fleet.Load(); m != nil {
+// leave tells the others that the host leaves, and gives their calls time until ctx ends.
+func (in *membership) leave(ctx context.Context) {
+	if m := in.member.Load(); m != nil {
 		if err := m.Leave(ctx); err != nil {
-			d.log.Warn("calls of other hosts were in progress at the end", "error", err)
+			in.daemon.log.Warn("calls of other hosts were in progress at the end", "error", err)
 		}
 	}
 }
@@ -229,15 +242,15 @@ func (d *daemon) leaveFleet(ctx context.Context) {
 // closeTime bounds what is left of a fleet at the end.
 const closeTime = 5 * time.Second
 
-func (d *daemon) closeFleet() {
-	m := d.fleet.Swap(nil)
+func (in *membership) close() {
+	m := in.member.Swap(nil)
 	if m == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()
 	if err := m.Close(ctx); err != nil {
-		d.log.Warn("the fleet was not left in good order", "error", err)
+		in.daemon.log.Warn("the fleet was not left in good order", "error", err)
 	}
 	m.closeServer()
 }
@@ -251,18 +264,18 @@ func (m *member) closeServer() {
 	_ = m.server.Close(ctx) // the process ends in any case
 }
 
-// inFleet returns the fleet that the daemon is in, or an error: it is in none.
-func (d *daemon) inFleet() (*fleet.Fleet, error) {
-	if m := d.fleet.Load(); m != nil {
+// fleet returns the fleet that the daemon is in, or an error: it is in none.
+func (in *membership) fleet() (*fleet.Fleet, error) {
+	if m := in.member.Load(); m != nil {
 		return m.Fleet, nil
 	}
 	return nil, tool.Errorf(tool.CodeUnsupported, "the daemon is in no fleet").
 		Try("set nats in its configuration, or start it with toolhost serve --nats URL")
 }
 
-// fleetState returns how the daemon's part in a fleet is; nil: it has none.
-func (d *daemon) fleetState() *control.FleetState {
-	m := d.fleet.Load()
+// state returns how the daemon's part in a fleet is; nil: it has none.
+func (in *membership) state() *control.FleetState {
+	m := in.member.Load()
 	if m == nil {
 		return nil
 	}
@@ -286,12 +299,12 @@ func (d *daemon) fleetState() *control.FleetState {
 }
 
 // checkPlace checks that a call for a host would go there: a tool of this host's own runs here.
-func (d *daemon) checkPlace(name, on string) error {
-	m, err := d.inFleet()
+func (in *membership) checkPlace(name, on string) error {
+	m, err := in.fleet()
 	if err != nil {
 		return err
 	}
-	t, ok := d.Host.Get(name)
+	t, ok := in.daemon.Host.Get(name)
 	here := func(h fleet.HostStatus) bool { return h.Self && h.Name == on }
 	if !ok || t.Owner == fleet.Owner || slices.ContainsFunc(m.Hosts(), here) {
 		return nil

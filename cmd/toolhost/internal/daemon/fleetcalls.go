@@ -15,6 +15,7 @@ import (
 	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/host/task"
+	"github.com/toolhost/toolhost/internal/deadline"
 	"github.com/toolhost/toolhost/internal/durable"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 	daemonv1 "github.com/toolhost/toolhost/proto/toolhost/daemon/v1"
@@ -50,9 +51,9 @@ var (
 
 // detach makes a durable call, and answers once it is in the queue. Its chain goes on, so that its end is on
 // record too.
-func (d *daemon) detach(ctx context.Context, by control.Caller, c control.Call, asked policy.Approver) control.Answer {
-	f, err := d.inFleet()
-	if t, there := d.Get(by, c.Name); there && err == nil && f.DurableMode(t.Name) == "" {
+func (in *membership) detach(ctx context.Context, by control.Caller, c control.Call, asked policy.Approver) control.Answer {
+	f, err := in.fleet()
+	if t, there := in.daemon.Get(by, c.Name); there && err == nil && f.DurableMode(t.Name) == "" {
 		err = tool.Errorf(tool.CodeInvalidArguments,
 			"calls of tool %s end with their callers, so that there is nothing to come back for", t.Name).Of(t.Name, "").
 			NeverSent().Try("leave out --detach").
@@ -69,10 +70,10 @@ func (d *daemon) detach(ctx context.Context, by control.Caller, c control.Call, 
 		withCaller()
 		submitted <- id
 	}
-	d.detached.add(func(ending context.Context) {
+	in.detached.add(func(ending context.Context) {
 		defer cancel(nil)
 		defer context.AfterFunc(ending, func() { cancel(errEnding) })()
-		release, ok := d.detached.hold(len(c.Arguments))
+		release, ok := in.detached.hold(len(c.Arguments))
 		defer release()
 		if !ok {
 			told := c.Told
@@ -81,7 +82,7 @@ func (d *daemon) detach(ctx context.Context, by control.Caller, c control.Call, 
 				cancel(errNotFollowed)
 			}
 		}
-		ended <- d.call(life, by, c, asked)
+		ended <- in.daemon.call(life, by, c, asked)
 	})
 	var answer control.Answer
 	var id string
@@ -102,9 +103,9 @@ const unendedSince = 8 * 24 * time.Hour
 
 // unended returns what puts on record how those durable calls end that an earlier process has submitted: the log has
 // their begin lines, and no end.
-func (d *daemon) unended(ctx context.Context) (record func()) {
+func (in *membership) unended(ctx context.Context) (record func()) {
 	last := uint64(0) // of the lines of other processes
-	for e, err := range audit.Search(ctx, d.Audit, audit.Filter{Limit: 1}) {
+	for e, err := range audit.Search(ctx, in.daemon.Audit, audit.Filter{Limit: 1}) {
 		if err == nil {
 			last = e.Seq
 		}
@@ -113,18 +114,18 @@ func (d *daemon) unended(ctx context.Context) (record func()) {
 		return func() {}
 	}
 	return func() {
-		d.detached.add(func(ending context.Context) {
+		in.detached.add(func(ending context.Context) {
 			var all sync.WaitGroup
 			places := make(chan struct{}, maxDetached)
 			begun := audit.Filter{Unended: true, Since: time.Now().Add(-unendedSince)}
-			for e, err := range audit.Search(ending, d.Audit, begun) {
+			for e, err := range audit.Search(ending, in.daemon.Audit, begun) {
 				if err != nil || e.Object == "" || e.Seq > last {
 					continue
 				}
 				select {
 				case places <- struct{}{}:
 					all.Go(func() {
-						d.recordEnd(ending, e.Record)
+						in.recordEnd(ending, e.Record)
 						<-places
 					})
 				case <-ending.Done():
@@ -136,21 +137,18 @@ func (d *daemon) unended(ctx context.Context) (record func()) {
 }
 
 // recordEnd waits for the end of a durable call that has begun so, and records it.
-func (d *daemon) recordEnd(ctx context.Context, r audit.Record) {
+func (in *membership) recordEnd(ctx context.Context, r audit.Record) {
 	for ctx.Err() == nil {
-		c, err := d.fleetNow().WaitCall(ctx, r.Object)
+		c, err := in.now().WaitCall(ctx, r.Object)
 		if err == nil {
 			_, err = c.Outcome()
 		} else if errors.Is(err, fleet.ErrGoesOn) || tool.CodeOf(err) == tool.CodeUnavailable {
-			select {
-			case <-time.After(time.Second):
-			case <-ctx.Done():
-			}
+			deadline.Sleep(ctx, time.Second)
 			continue
 		}
 		now := time.Now()
 		r.Event, r.Time, r.Duration, r.Attempts = audit.End, now, tool.Duration(max(0, now.Sub(r.Time))), 1
-		switch t, there := d.Host.Get(r.Tool); {
+		switch t, there := in.daemon.Host.Get(r.Tool); {
 		case err != nil:
 			if r.Code = tool.CodeOf(err); there && len(t.Sensitive) == 0 { // else it may quote secrets
 				r.Message = err.Error()
@@ -158,53 +156,49 @@ func (d *daemon) recordEnd(ctx context.Context, r audit.Record) {
 		case c.Result.IsError:
 			r.Code = tool.CodeToolFailed
 		}
-		if err := d.RecordEnd(r); err != nil {
-			d.log.Error("the end of a durable call is not on record", "call", r.Object, "error", err)
+		if err := in.daemon.RecordEnd(r); err != nil {
+			in.daemon.log.Error("the end of a durable call is not on record", "call", r.Object, "error", err)
 		}
 		return
 	}
 }
 
 // askAgain has those calls go on that an earlier process has stored because they wait for a yes, which is asked for again.
-func (d *daemon) askAgain(m *member) {
-	d.detached.add(func(ctx context.Context) {
+func (in *membership) askAgain(m *member) {
+	in.detached.add(func(ctx context.Context) {
 		all, _ := m.ListCalls(ctx) // else there is no queue, or none that can be used
 		for _, c := range all {
 			if c.State == durable.StateWaiting && c.Host == m.name {
-				d.detached.add(func(ctx context.Context) { d.goOn(ctx, c) })
+				in.detached.add(func(ctx context.Context) { in.goOn(ctx, c) })
 			}
 		}
 	})
 }
 
 // goOn makes a call as a task once its tool is there, which another host may share.
-func (d *daemon) goOn(ctx context.Context, c durable.Call) {
+func (in *membership) goOn(ctx context.Context, c durable.Call) {
 	for begin := time.Now(); ; {
-		if _, there := d.Host.Get(c.Tool); there {
+		if _, there := in.daemon.Host.Get(c.Tool); there {
 			break
 		}
-		select {
-		case <-time.After(time.Second):
-		case <-ctx.Done():
-		}
-		if ctx.Err() != nil || time.Since(begin) > time.Duration(c.TTL) { // it expires
+		if !deadline.Sleep(ctx, time.Second) || time.Since(begin) > time.Duration(c.TTL) { // it expires
 			return
 		}
 	}
-	caller := setup.CallerOf(d.current.Load().loaded.Config, c.Caller).Through(viaMCP, "")
-	session := d.Host.Session(append(caller.Session(), host.WithApprover(caller.Approver(setup.Askers{Queue: d.queue})))...)
-	s, err := d.openMCP()
+	caller := setup.CallerOf(in.daemon.config(), c.Caller).Through(viaMCP, "")
+	session := in.daemon.Host.Session(append(caller.Session(), host.WithApprover(caller.Approver(setup.Askers{Queue: in.daemon.queue})))...)
+	s, err := in.daemon.mcp.open()
 	if err == nil {
-		_, err = fleet.Tasks(s.tasks, d.fleetNow).Start(ctx, task.Call{ID: c.ID, Session: session, Tool: c.Tool, Arguments: c.Arguments})
+		_, err = fleet.Tasks(s.tasks, in.now).Start(ctx, task.Call{ID: c.ID, Session: session, Tool: c.Tool, Arguments: c.Arguments})
 	}
 	if err != nil {
-		d.log.Warn("a call that waits for approval does not go on", "call", c.ID, "error", err)
+		in.daemon.log.Warn("a call that waits for approval does not go on", "call", c.ID, "error", err)
 	}
 }
 
-// fleetNow returns the fleet; nil: the daemon is in none.
-func (d *daemon) fleetNow() *fleet.Fleet {
-	if m := d.fleet.Load(); m != nil {
+// now returns the fleet; nil: the daemon is in none.
+func (in *membership) now() *fleet.Fleet {
+	if m := in.member.Load(); m != nil {
 		return m.Fleet
 	}
 	return nil
@@ -216,8 +210,8 @@ func of(c control.Caller, call durable.Call) bool {
 }
 
 // durableCall returns a durable call, if the caller may know about it, with the fleet.
-func (d *daemon) durableCall(ctx context.Context, by control.Caller, id string) (*fleet.Fleet, durable.Call, error) {
-	f, err := d.inFleet()
+func (in *membership) durableCall(ctx context.Context, by control.Caller, id string) (*fleet.Fleet, durable.Call, error) {
+	f, err := in.fleet()
 	if err != nil {
 		return nil, durable.Call{}, err
 	}
@@ -228,8 +222,8 @@ func (d *daemon) durableCall(ctx context.Context, by control.Caller, id string) 
 	return f, c, err
 }
 
-func (d *daemon) ListDurableCalls(ctx context.Context, _ *daemonv1.ListDurableCallsRequest) (*daemonv1.ListDurableCallsResponse, error) {
-	f, err := d.inFleet()
+func (in *membership) ListDurableCalls(ctx context.Context, _ *daemonv1.ListDurableCallsRequest) (*daemonv1.ListDurableCallsResponse, error) {
+	f, err := in.fleet()
 	if err != nil {
 		return nil, err
 	}
@@ -242,36 +236,36 @@ func (d *daemon) ListDurableCalls(ctx context.Context, _ *daemonv1.ListDurableCa
 }
 
 // The call is without its result.
-func (d *daemon) GetDurableCall(ctx context.Context, r *daemonv1.GetDurableCallRequest) (*daemonv1.GetDurableCallResponse, error) {
-	_, c, err := d.durableCall(ctx, control.CallerOf(ctx), r.GetId())
+func (in *membership) GetDurableCall(ctx context.Context, r *daemonv1.GetDurableCallRequest) (*daemonv1.GetDurableCallResponse, error) {
+	_, c, err := in.durableCall(ctx, control.CallerOf(ctx), r.GetId())
 	return &daemonv1.GetDurableCallResponse{Call: control.Message[daemonv1.DurableCall](&c)}, err
 }
 
-func (d *daemon) WaitDurable(ctx context.Context, by control.Caller, id string) control.Answer {
-	f, c, err := d.durableCall(ctx, by, id)
+func (in *membership) WaitDurable(ctx context.Context, by control.Caller, id string) control.Answer {
+	f, c, err := in.durableCall(ctx, by, id)
 	if err == nil {
 		c, err = f.WaitCall(ctx, id)
 	}
 	if err != nil {
 		return control.Answer{Outcome: host.Outcome{ID: id}}.Failed(err)
 	}
-	s := d.Host.Session(d.given(by).Session()...)
+	s := in.daemon.Host.Session(in.daemon.given(by).Session()...)
 	defer s.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it cannot fail
 	var answer control.Answer
 	answer.Outcome, answer.Result, answer.Err = f.Received(ctx, s, c)
 	return answer
 }
 
-func (d *daemon) CancelDurableCall(ctx context.Context, r *daemonv1.CancelDurableCallRequest) (*daemonv1.CancelDurableCallResponse, error) {
-	f, _, err := d.durableCall(ctx, control.CallerOf(ctx), r.GetId())
+func (in *membership) CancelDurableCall(ctx context.Context, r *daemonv1.CancelDurableCallRequest) (*daemonv1.CancelDurableCallResponse, error) {
+	f, _, err := in.durableCall(ctx, control.CallerOf(ctx), r.GetId())
 	if err == nil {
 		err = f.CancelCall(ctx, r.GetId())
 	}
 	return &daemonv1.CancelDurableCallResponse{}, err
 }
 
-func (d *daemon) ListFleetHosts(ctx context.Context, r *daemonv1.ListFleetHostsRequest) (*daemonv1.ListFleetHostsResponse, error) {
-	f, err := d.inFleet()
+func (in *membership) ListFleetHosts(ctx context.Context, r *daemonv1.ListFleetHostsRequest) (*daemonv1.ListFleetHostsResponse, error) {
+	f, err := in.fleet()
 	if err != nil {
 		return nil, err
 	}
@@ -279,22 +273,22 @@ func (d *daemon) ListFleetHosts(ctx context.Context, r *daemonv1.ListFleetHostsR
 	return control.Message[daemonv1.ListFleetHostsResponse](&v), err
 }
 
-func (d *daemon) ListFleetTools(context.Context, *daemonv1.ListFleetToolsRequest) (*daemonv1.ListFleetToolsResponse, error) {
-	f, err := d.inFleet()
+func (in *membership) ListFleetTools(context.Context, *daemonv1.ListFleetToolsRequest) (*daemonv1.ListFleetToolsResponse, error) {
+	f, err := in.fleet()
 	if err != nil {
 		return nil, err
 	}
 	return &daemonv1.ListFleetToolsResponse{Tools: control.Messages[daemonv1.FleetTool](f.Tools())}, nil
 }
 
-func (d *daemon) DrainHost(ctx context.Context, r *daemonv1.DrainHostRequest) (*daemonv1.DrainHostResponse, error) {
+func (in *membership) DrainHost(ctx context.Context, r *daemonv1.DrainHostRequest) (*daemonv1.DrainHostResponse, error) {
 	action := map[bool]string{false: "fleet drain", true: "fleet drain --off"}[r.GetResume()]
-	f, err := d.inFleet()
+	f, err := in.fleet()
 	if err == nil {
 		err = f.Drain(ctx, r.GetName(), !r.GetResume())
 	}
 	if err == nil && r.GetWait() {
 		err = f.Drained(ctx, r.GetName(), time.Duration(r.GetTimeoutMs())*time.Millisecond)
 	}
-	return &daemonv1.DrainHostResponse{}, control.Record(ctx, d, audit.Record{Action: action, Object: r.GetName()}, err)
+	return &daemonv1.DrainHostResponse{}, control.Record(ctx, in.daemon, audit.Record{Action: action, Object: r.GetName()}, err)
 }

@@ -85,11 +85,11 @@ func (f *front) serve(d *daemon) error {
 	if f == nil {
 		return nil
 	}
-	now := func() *config.Config { return d.current.Load().loaded.Config }
+	now := d.config
 	f.settings.Store(&now)
 	f.daemon.Store(d)
 	d.front.Store(f)
-	server, err := d.openMCP()
+	server, err := d.mcp.open()
 	if err != nil {
 		return err
 	}

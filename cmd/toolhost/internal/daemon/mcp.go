@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -16,12 +17,26 @@ import (
 	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/host/mcpserver"
 	"github.com/toolhost/toolhost/host/plugin"
-	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/host/task"
 )
 
 // viaMCP is how the calls of MCP clients come in, on record.
 const viaMCP = "mcp"
+
+// mcpClients are the MCP clients of a daemon, and what serves them.
+type mcpClients struct {
+	daemon  *daemon
+	askers  setup.Askers
+	server  atomic.Pointer[mcpServer]   // nil: there were no clients
+	last    atomic.Pointer[lastSession] // nil: there was none
+	awaited atomic.Bool                 // one came before the plugins had been started once
+	started chan struct{}               // closed when they have
+	retried atomic.Int64                // when a client was last a reason to try again what failed, in Unix nanoseconds
+
+	opening sync.Mutex     // held while the server is made
+	ending  chan struct{}  // closed when those of the socket have to end
+	doors   sync.WaitGroup // those of the socket
+}
 
 // mcpServer is an MCP server with its tasks.
 type mcpServer struct {
@@ -41,35 +56,35 @@ const instructions = "toolhost passes on the tools of plugins and MCP servers: t
 	"A result with isError says what was refused or failed, and then what to do about it: follow that, or tell the user. " +
 	"Tools may come and go; if you see tools_search, look with it for what the list does not show, and call it by tools_call."
 
-// openMCP returns what serves MCP clients.
-func (d *daemon) openMCP() (*mcpServer, error) {
-	d.opening.Lock()
-	defer d.opening.Unlock()
-	if s := d.mcp.Load(); s != nil {
+// open returns what serves MCP clients.
+func (m *mcpClients) open() (*mcpServer, error) {
+	m.opening.Lock()
+	defer m.opening.Unlock()
+	if s := m.server.Load(); s != nil {
 		return s, nil
 	}
-	c := d.current.Load().loaded.Config
+	c := m.daemon.config()
 	tasks := task.NewMemory(task.MemoryOptions{TTL: c.MCP.Tasks.TTL, MaxOwner: c.MCP.Tasks.Max})
-	server, err := mcpserver.New(d.Host, mcpserver.Options{
-		Upstreams: d.Mounts.Upstreams,
-		Session:   d.clientSession, Current: d.currentSession, CanonicalNames: d.namesCanonical,
-		Name: "toolhost", Version: host.Version, Instructions: instructions, Started: d.started,
+	server, err := mcpserver.New(m.daemon.Host, mcpserver.Options{
+		Upstreams: m.daemon.Mounts.Upstreams,
+		Session:   m.session, Current: m.current, CanonicalNames: m.namesCanonical,
+		Name: "toolhost", Version: host.Version, Instructions: instructions, Started: m.started,
 		MaxRequestBytes: c.MCP.Limits.Body, MaxOpen: c.MCP.Limits.Requests, QuestionTimeout: c.Approvals.Timeout,
-		Hold:  d.hold,
-		Tasks: fleet.Tasks(tasks, d.fleetNow), TaskRule: d.taskRule,
-		Logger: slogOf(d.log.Named("mcp")),
+		Hold:  m.hold,
+		Tasks: fleet.Tasks(tasks, m.daemon.membership.now), TaskRule: m.taskRule,
+		Logger: slogOf(m.daemon.log.Named("mcp")),
 	})
 	if err != nil {
 		return nil, err
 	}
 	s := &mcpServer{server, tasks}
-	d.mcp.Store(s)
+	m.server.Store(s)
 	return s, nil
 }
 
 // hold reserves memory for the result of an MCP client, of what there is for the answers on the socket, too.
-func (d *daemon) hold(caller string, bytes int) (release func(), err error) {
-	if s := d.server.Load(); s != nil {
+func (m *mcpClients) hold(caller string, bytes int) (release func(), err error) {
+	if s := m.daemon.server.Load(); s != nil {
 		return s.Hold(caller, bytes)
 	}
 	return func() {}, nil
@@ -77,9 +92,9 @@ func (d *daemon) hold(caller string, bytes int) (release func(), err error) {
 
 // taskRule says when the calls of a tool become tasks. A durable one does at once, so that its task has the ID
 // of the call, by which it is found after a restart.
-func (d *daemon) taskRule(tool string) mcpserver.TaskRule {
-	after, required, ever := d.current.Load().loaded.Config.MCP.Tasks.Rule(tool)
-	f := d.fleetNow()
+func (m *mcpClients) taskRule(tool string) mcpserver.TaskRule {
+	after, required, ever := m.daemon.config().MCP.Tasks.Rule(tool)
+	f := m.daemon.membership.now()
 	switch {
 	case !ever:
 		after = -1
@@ -89,22 +104,22 @@ func (d *daemon) taskRule(tool string) mcpserver.TaskRule {
 	return mcpserver.TaskRule{After: after, Required: required}
 }
 
-// clientSession gives an MCP client its session, which has no grants: each request brings those
+// session gives an MCP client its session, which has no grants: each request brings those
 // that its caller has by then.
-func (d *daemon) clientSession(ctx context.Context, c mcpserver.Client) (*host.Session, error) {
+func (m *mcpClients) session(ctx context.Context, c mcpserver.Client) (*host.Session, error) {
 	atDoor, _ := ctx.Value(doorKey{}).(string)
-	name := cmp.Or(c.Identity, atDoor, d.options.Caller)
+	name := cmp.Or(c.Identity, atDoor, m.daemon.options.Caller)
 	if name == "" {
 		return nil, errors.New("the client has no token") // which cannot happen behind mcphttp
 	}
-	d.numbers.Client()
+	m.daemon.numbers.Client()
 	select {
-	case <-d.started:
-		d.tryAgain(false)
+	case <-m.started:
+		m.tryAgain(false)
 	default:
-		d.awaited.Store(true)
+		m.awaited.Store(true)
 	}
-	return d.Host.Session(host.WithCaller(host.Caller{
+	return m.daemon.Host.Session(host.WithCaller(host.Caller{
 		Name: name, Via: viaMCP, Client: strings.TrimSpace(c.Name + " " + c.Version),
 	})), nil
 }
@@ -114,17 +129,17 @@ const retryPause = 10 * time.Second
 
 // tryAgain starts again what could not be started, by an earlier process or any, as someone is there now who
 // wants it. It returns what waits for that.
-func (d *daemon) tryAgain(earlier bool) (wait func()) {
+func (m *mcpClients) tryAgain(earlier bool) (wait func()) {
 	var all sync.WaitGroup
-	now, last := time.Now().UnixNano(), d.retried.Load()
-	if last != 0 && now-last < int64(retryPause) || !d.retried.CompareAndSwap(last, now) {
+	now, last := time.Now().UnixNano(), m.retried.Load()
+	if last != 0 && now-last < int64(retryPause) || !m.retried.CompareAndSwap(last, now) {
 		return all.Wait
 	}
-	for _, p := range d.Host.Plugins() {
+	for _, p := range m.daemon.Host.Plugins() {
 		if p.State == plugin.Refused && !p.RetryAt.IsZero() && (p.Starts == 0 || !earlier) {
 			all.Go(func() {
-				if err := d.Host.StartPlugin(d.life, p.Name); err == nil {
-					d.faults.replace(ofPlugin(p.Name), nil)
+				if err := m.daemon.Host.StartPlugin(m.daemon.life, p.Name); err == nil {
+					m.daemon.faults.replace(ofPlugin(p.Name), nil)
 				}
 			})
 		}
@@ -133,53 +148,44 @@ func (d *daemon) tryAgain(earlier bool) (wait func()) {
 }
 
 // servesMCP reports whether what the operator says on the command line is for MCP clients.
-func (d *daemon) servesMCP() bool { return d.options.HTTP || d.options.Caller != "" }
+func (o Options) servesMCP() bool { return o.HTTP || o.Caller != "" }
 
-// currentSession returns the session of an MCP client with what its caller has now. What the
+// current returns the session of an MCP client with what its caller has now. What the
 // operator says on the command line is for all MCP clients, as long as the configuration does not
 // refuse a caller all approval, if the process was started for MCP clients. Otherwise it is for commands.
-func (d *daemon) currentSession(given *host.Session) *host.Session {
-	rules := d.current.Load()
-	if last := d.lastSession.Load(); last != nil && last.given == given && last.rules == rules {
+func (m *mcpClients) current(given *host.Session) *host.Session {
+	rules := m.daemon.current.Load()
+	if last := m.last.Load(); last != nil && last.given == given && last.rules == rules {
 		return last.now
 	}
 	by := given.Caller()
 	caller := setup.CallerOf(rules.loaded.Config, by.Name).Through(by.Via, by.Client)
-	options := append(caller.Session(), host.WithApprover(caller.Approver(d.askersOfClients())))
-	if d.servesMCP() {
-		options = append(options, host.WithGrants(d.options.Grants...))
+	options := append(caller.Session(), host.WithApprover(caller.Approver(m.askersNow())))
+	if m.daemon.options.servesMCP() {
+		options = append(options, host.WithGrants(m.daemon.options.Grants...))
 	}
 	now := given.With(options...)
-	d.lastSession.Store(&lastSession{given, rules, now})
+	m.last.Store(&lastSession{given, rules, now})
 	return now
 }
 
-// lastSession is what currentSession returned last, which a client often asks for again.
+// lastSession is what current returned last, which a client often asks for again.
 type lastSession struct {
 	given *host.Session
 	rules *inEffect
 	now   *host.Session
 }
 
-// askersOfClients returns who can be asked about the calls of MCP clients.
-func (d *daemon) askersOfClients() setup.Askers {
-	if !d.options.Yes || !d.servesMCP() {
-		return d.askers
+// askersNow returns who can be asked about the calls of MCP clients.
+func (m *mcpClients) askersNow() setup.Askers {
+	if !m.daemon.options.Yes || !m.daemon.options.servesMCP() {
+		return m.askers
 	}
 	return setup.Askers{Client: setup.SaysYes, Terminal: setup.SaysYes, Queue: setup.SaysYes}
 }
 
-// begun notes a call that has come in.
-func (d *daemon) begun(e policy.Event) { d.activity.Begin(e) }
-
-// count counts a call that has ended.
-func (d *daemon) count(e policy.Event) {
-	d.activity.End(e)
-	d.numbers.Call(e)
-}
-
-func (d *daemon) namesCanonical(s *host.Session) bool {
-	return setup.CallerOf(d.current.Load().loaded.Config, s.Caller().Name).CanonicalNames()
+func (m *mcpClients) namesCanonical(s *host.Session) bool {
+	return setup.CallerOf(m.daemon.config(), s.Caller().Name).CanonicalNames()
 }
 
 // slogOf returns a logger of the standard library that writes to the log of the process.

@@ -127,16 +127,16 @@ func (d *daemon) serve(ctx context.Context, claim *control.Claim, path string, f
 	defer d.watchConfig(changed)()
 	defer d.watchPlugins()()
 
-	if err := d.joinFleet(ctx); err != nil && ctx.Err() == nil {
+	if err := d.membership.join(ctx); err != nil && ctx.Err() == nil {
 		return errors.Join(err, ln.Close())
 	}
-	defer d.closeFleet()
+	defer d.membership.close()
 	defer d.detached.end()
 	if err := d.serveMetrics(tasks); err != nil {
 		return errors.Join(err, ln.Close()) // which removes the socket
 	}
 	server := control.NewServer(d, d.log)
-	server.Door = d.serveDoor
+	server.Door = d.mcp.serveDoor
 	page := console.New(console.Options{Serve: server.ServePerson, Record: d.Record, Log: d.log.Named("console")})
 	server.Console = page
 	defer page.End()
@@ -168,9 +168,9 @@ func (d *daemon) serve(ctx context.Context, claim *control.Claim, path string, f
 	d.queue.Close() // no one is waited for who may not come
 	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 	defer cancel()
-	tasks.add(func(context.Context) { d.leave() })
+	tasks.add(func(context.Context) { d.mcp.leave() })
 	tasks.add(func(context.Context) { front.shutdown(bound) })
-	tasks.add(func(context.Context) { d.leaveFleet(bound) })
+	tasks.add(func(context.Context) { d.membership.leave(bound) })
 	server.Shutdown(bound)
 	d.detached.end()
 	tasks.end()
@@ -203,7 +203,7 @@ func (d *daemon) serveMetrics(t *tasks) error {
 // wait waits for the end, and reloads when it is told to or when the configuration file has
 // changed. If what is served has ended by itself, it is over, with the error of that.
 func (d *daemon) wait(ctx context.Context, hangUp <-chan os.Signal, changed <-chan struct{}, served <-chan error) (over bool, err error) {
-	if d.mcp.Load() == nil {
+	if d.mcp.server.Load() == nil {
 		collectMore()
 	}
 	for {

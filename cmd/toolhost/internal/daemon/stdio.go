@@ -31,13 +31,13 @@ func ServeStdio(ctx context.Context, s *session.Session, o Options) error {
 	if err != nil {
 		return err
 	}
-	d.askers = s.Askers(mcpserver.ClientApprover())
-	d.awaited.Store(true)
+	d.mcp.askers = s.Askers(mcpserver.ClientApprover())
+	d.mcp.awaited.Store(true)
 	return errors.Join(d.serveStdio(ctx), d.close(ctx))
 }
 
 func (d *daemon) serveStdio(ctx context.Context) error {
-	server, err := d.openMCP()
+	server, err := d.mcp.open()
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (d *daemon) serveStdio(ctx context.Context) error {
 		return err
 	}
 	transport := &mcpstdio.Transport{
-		In: os.Stdin, Out: os.Stdout, Whole: mcpstdio.IsFile(os.Stdin), Stop: ctx.Done(), Started: d.started, Drain: d.options.Drain,
+		In: os.Stdin, Out: os.Stdout, Whole: mcpstdio.IsFile(os.Stdin), Stop: ctx.Done(), Started: d.mcp.started, Drain: d.options.Drain,
 	}
 	loading, left := context.WithCancel(ctx) // nothing is started for a client that has left
 	defer left()

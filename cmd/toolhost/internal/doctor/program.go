@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/toolhost/toolhost/internal/safefile"
@@ -63,7 +64,7 @@ func elfFault(f *os.File, size int64) *fault {
 	if err != nil {
 		return &fault{Failed, "the file is damaged, or half a copy: " + err.Error(), "copy it again"}
 	}
-	if known, ok := machines[runtime.GOARCH]; ok && !contains(known, program.Machine) {
+	if known, ok := machines[runtime.GOARCH]; ok && !slices.Contains(known, program.Machine) {
 		machine := strings.ToLower(strings.TrimPrefix(program.Machine.String(), "EM_"))
 		return &fault{foreign(), "it was built for another architecture (" + machine + ")", otherBuild}
 	}
@@ -81,15 +82,6 @@ func elfFault(f *os.File, size int64) *fault {
 		}
 	}
 	return nil
-}
-
-func contains(all []elf.Machine, one elf.Machine) bool {
-	for _, m := range all {
-		if m == one {
-			return true
-		}
-	}
-	return false
 }
 
 // foreign is how bad a program for another system is: the kernel may have been told of an

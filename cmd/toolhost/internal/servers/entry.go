@@ -1,8 +1,6 @@
 package servers
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -11,6 +9,7 @@ import (
 	"github.com/tailscale/hujson"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
+	"github.com/toolhost/toolhost/internal/jsontree"
 )
 
 // transports are the types of servers, as files spell them.
@@ -105,9 +104,7 @@ func setTransport(s *config.Server, word string) error {
 func setQuestions(s *config.Server, v hujson.ValueTrimmed) error {
 	text := hujson.Value{Value: v}
 	text.Standardize()
-	d := json.NewDecoder(bytes.NewReader(text.Pack()))
-	d.DisallowUnknownFields()
-	return d.Decode(&s.Questions)
+	return jsontree.Strict(text.Pack(), &s.Questions)
 }
 
 // setOAuth reads the client of a login, as Claude Code and Cursor write it.

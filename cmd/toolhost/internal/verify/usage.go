@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/internal/confine"
+	"github.com/toolhost/toolhost/internal/deadline"
 )
 
 // usage is what a process uses of the system.
@@ -144,12 +145,10 @@ func (p *process) tasks(ctx context.Context, path string) int {
 const dumpTime = 30 * time.Second
 
 func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
+	if !deadline.Sleep(ctx, d) {
 		return context.Cause(ctx)
 	}
+	return nil
 }
 
 // The limits of what a process uses.

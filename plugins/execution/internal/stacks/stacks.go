@@ -4,6 +4,7 @@ package stacks
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -113,12 +114,7 @@ var waits = []string{"chan ", "select", "sync.", "semacquire", "GC assist"}
 
 // IsBlocked reports whether only another goroutine can wake the goroutine.
 func (g Goroutine) IsBlocked() bool {
-	for _, w := range waits {
-		if strings.HasPrefix(g.State, w) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(waits, func(w string) bool { return strings.HasPrefix(g.State, w) })
 }
 
 // Own returns the goroutines that have a frame which isOwn accepts, without the frames of

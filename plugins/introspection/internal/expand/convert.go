@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -100,12 +101,7 @@ func (x *expander) untypedCall(e *ast.CallExpr) bool {
 	}
 	switch id.Name {
 	case "min", "max", "complex", "real", "imag":
-		for _, arg := range e.Args {
-			if !x.untyped(arg) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(e.Args, func(arg ast.Expr) bool { return !x.untyped(arg) })
 	}
 	return false
 }

@@ -3,6 +3,7 @@ package lookup
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/toolhost/toolhost/plugins/introspection/internal/check"
@@ -64,12 +65,7 @@ func (f Finder) declaredIn(ways []parsed) []string {
 
 // named reports whether a name is meant in one of several ways, whatever the package.
 func named(name string, ways []parsed) bool {
-	for _, p := range ways {
-		if p.symbol() == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(ways, func(p parsed) bool { return p.symbol() == name })
 }
 
 // Files returns the files of all directories.
