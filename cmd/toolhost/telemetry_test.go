@@ -130,10 +130,9 @@ func TestOneTrace(t *testing.T) {
 func TestTraceOfNestedCalls(t *testing.T) {
 	t.Parallel()
 	c, w := otlptest.New(t, "secret-1"), newWorld(t, "player")
-	var h *host.Host
 	x := telemetry.New(config.Telemetry{Endpoint: config.Address(c.URL), Headers: config.Environment{config.Value("X-Key", "secret-1")}, SlowerThan: time.Hour},
-		func(string) (string, bool) { return "", false }, hclog.NewNullLogger(), func(name string) (host.Tool, bool) { return h.Get(name) })
-	h = require.Must(host.New(host.WithRoot(w.root), host.WithHooks(x.Hooks(policy.Hooks{}))))(t)
+		func(string) (string, bool) { return "", false }, hclog.NewNullLogger())
+	h := require.Must(host.New(host.WithRoot(w.root), host.WithHooks(x.Hooks(policy.Hooks{}))))(t)
 	t.Cleanup(func() { _ = h.Close(context.Background()) })
 	require.Must(h.Load(t.Context(), w.plugins))(t)
 	upstream := require.Must(mcpclient.New(mcpclient.Config{

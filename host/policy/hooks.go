@@ -7,7 +7,7 @@ import (
 )
 
 // Hooks are notified of calls, and of changes of tools and plugins. Those of calls run in
-// order on one goroutine, the others each on one of their own, and never delay a call: a hook
+// order on one goroutine, the others each on one of their own, and never delay a call, except for Sampled and Span: a hook
 // that panics misses that event, and a hook that blocks causes later events to be dropped
 // when 1,024 wait; Host.Status counts them. Nil hooks are skipped.
 type Hooks struct {
@@ -23,6 +23,9 @@ type Hooks struct {
 	// is sampled, by its ID; one that the caller has not sampled is not. Nil: a call passes on the trace of
 	// its caller.
 	Sampled func(trace [16]byte) bool
+	// Span is called, besides After or Error, when a call has ended, on the call's own goroutine, which waits: it
+	// returns at once. Other than these, it misses no event.
+	Span func(Event)
 	// Tools is called when the tools of the host have changed.
 	Tools func(ToolsChange)
 	// Plugin is called when a plugin's state has changed.
@@ -77,8 +80,10 @@ type Event struct {
 	// empty: it has ended. It is set for Before only.
 	Running interface{ Phase() string }
 
-	// The rest is set for After and Error only.
+	// The rest is set for After, Error and Span only.
 
+	// Definition is the tool's, which must not be changed; nil: there is no such tool.
+	Definition *tool.Definition
 	// Plugin is the plugin that serves the tool; empty: a function of this process, or unknown.
 	Plugin string
 	// Safety is the tool's effective level; [tool.Unset]: there is no such tool.

@@ -15,7 +15,7 @@ const collectorTime = 5 * time.Second
 
 // checkTelemetry asks the collector of traces, if there is one.
 func checkTelemetry(ctx context.Context, p *patient) {
-	x := telemetry.New(p.settings.Config.Telemetry, os.LookupEnv, hclog.NewNullLogger(), nil)
+	x := telemetry.New(p.settings.Config.Telemetry, os.LookupEnv, hclog.NewNullLogger())
 	if x == nil {
 		return
 	}

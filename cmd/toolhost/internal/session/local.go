@@ -163,9 +163,9 @@ func (s *Session) NewLocal(t *Settings, loaded *setup.Loaded, n Needs) (*Local, 
 		opts = append(opts, host.WithPluginSettings(n.Trace.settings(l.Loaded.Plugins)))
 	}
 	if n.Record {
-		l.Telemetry = telemetry.New(t.Config.Telemetry, os.LookupEnv, logger.Named("telemetry"), func(name string) (host.Tool, bool) { return l.Host.Get(name) })
+		l.Telemetry = telemetry.New(t.Config.Telemetry, os.LookupEnv, logger.Named("telemetry"))
 	}
-	if hooks := l.Telemetry.Hooks(n.Hooks); hooks.After != nil {
+	if hooks := l.Telemetry.Hooks(n.Hooks); hooks.After != nil || hooks.Span != nil {
 		opts = append(opts, host.WithHooks(hooks))
 	}
 	opts = append(opts, n.Options...)

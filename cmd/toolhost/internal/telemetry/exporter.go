@@ -16,7 +16,6 @@ import (
 	resourcepb "go.opentelemetry.io/proto/otlp/resource/v1"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
-	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/internal/tracecontext"
@@ -48,7 +47,6 @@ type Exporter struct {
 	threshold uint64
 	slower    time.Duration
 	arguments bool
-	find      func(name string) (host.Tool, bool)
 	log       hclog.Logger
 	patience  time.Duration
 
@@ -68,16 +66,16 @@ type Exporter struct {
 	known    map[[2]string]*attribute
 }
 
-// New returns what sends spans as the settings and the environment say; nil: they say nothing. Find
-// returns the tool of a name, as [host.Host.Get] does.
-func New(s config.Telemetry, env func(string) (string, bool), log hclog.Logger, find func(string) (host.Tool, bool)) *Exporter {
+// New returns what sends spans as the settings and the environment say; nil: they say nothing.
+func New(s config.Telemetry, env func(string) (string, bool), log hclog.Logger) *Exporter {
+	endpoint := environment(env).endpoint(s)
+	if endpoint == "" {
+		return nil
+	}
 	x := &Exporter{
-		endpoint: environment(env).endpoint(s), slower: s.SlowerThan, arguments: s.Arguments, find: find, log: log,
+		endpoint: endpoint, slower: s.SlowerThan, arguments: s.Arguments, log: log,
 		patience: patience, ring: make(chan *ended, ringSize), closing: make(chan struct{}), done: make(chan struct{}),
 		known: map[[2]string]*attribute{},
-	}
-	if x.endpoint == "" {
-		return nil
 	}
 	x.options, x.exposed, x.problem = environment(env).options(s, x.endpoint)
 	if x.problem == nil {
@@ -106,20 +104,13 @@ func (x *Exporter) Counts() map[string]uint64 {
 	return map[string]uint64{"sent": x.Sent.Load(), "failed": x.Failed.Load(), "dropped": x.Dropped.Load()}
 }
 
-// Hooks returns hooks by which calls are sent, too.
+// Hooks returns hooks by which calls are sent, too: on the goroutine of each call, as most are dropped under load, which
+// takes less time there than to hand them over.
 func (x *Exporter) Hooks(h policy.Hooks) policy.Hooks {
 	if x == nil || x.problem != nil {
 		return h
 	}
-	also := func(other func(policy.Event)) func(policy.Event) {
-		return func(e policy.Event) {
-			x.ended(e)
-			if other != nil {
-				other(e)
-			}
-		}
-	}
-	h.Sampled, h.After, h.Error = x.sampled, also(h.After), also(h.Error)
+	h.Sampled, h.Span = x.sampled, x.ended
 	return h
 }
 

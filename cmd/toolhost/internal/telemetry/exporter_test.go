@@ -17,7 +17,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
-	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
@@ -35,23 +34,16 @@ func env(pairs ...string) func(string) (string, bool) {
 	}
 }
 
-// exporter makes one that sends nothing by itself, for a host with the tools fs.read and secret.put.
+// exporter makes one that sends nothing by itself.
 func exporter(t testing.TB, s config.Telemetry, pairs ...string) *Exporter {
 	t.Helper()
 	s.Endpoint, s.SlowerThan = "http://127.0.0.1:1", time.Second
-	x := New(s, env(pairs...), hclog.NewNullLogger(), func(name string) (host.Tool, bool) {
-		switch name {
-		case "fs.read", "fs_read":
-			return host.Tool{Tool: tool.Tool{Definition: tool.Definition{Name: "fs.read"}}}, true
-		case "secret.put":
-			return host.Tool{Tool: tool.Tool{Definition: tool.Definition{Name: name, Sensitive: []string{"key"}}}}, true
-		}
-		return host.Tool{}, false
-	})
+	x := New(s, env(pairs...), hclog.NewNullLogger())
 	x.start.Do(func() {})
 	return x
 }
 
+// event is that of a call, by a host with the tools fs.read and secret.put.
 func event(change func(*policy.Event)) policy.Event {
 	e := policy.Event{
 		Time: time.Unix(1e9, 0), Call: tool.Call{Name: "fs_read", ID: "c1", Arguments: []byte(`{"path":"a","key":"hidden"}`)},
@@ -62,6 +54,12 @@ func event(change func(*policy.Event)) policy.Event {
 	}
 	if change != nil {
 		change(&e)
+	}
+	switch e.Call.Name {
+	case "fs_read":
+		e.Definition = &tool.Definition{Name: "fs.read"}
+	case "secret.put":
+		e.Definition = &tool.Definition{Name: e.Call.Name, Sensitive: []string{"key"}}
 	}
 	return e
 }
@@ -215,7 +213,7 @@ func TestSettings(t *testing.T) {
 		"OTEL_EXPORTER_OTLP_ENDPOINT=http://c OTEL_TRACES_SAMPLER=xyz":                                    "! OTEL_TRACES_SAMPLER",
 		"OTEL_EXPORTER_OTLP_ENDPOINT=http://c OTEL_TRACES_SAMPLER=traceidratio OTEL_TRACES_SAMPLER_ARG=2": "! from 0 to 1",
 	} {
-		x := New(config.Telemetry{}, env(strings.Fields(vars)...), hclog.NewNullLogger(), nil)
+		x := New(config.Telemetry{}, env(strings.Fields(vars)...), hclog.NewNullLogger())
 		switch fault := x.Fault(); {
 		case x == nil:
 			assert.Equalf(t, want, "", "%s: nothing is sent", vars)
@@ -231,10 +229,10 @@ func TestSettings(t *testing.T) {
 		"http://127.0.0.1:4318": false, "http://localhost": false, "http://[::1]:4318": false, "https://c": false, "http://c": true,
 	} {
 		s := config.Telemetry{Endpoint: config.Address(endpoint), Headers: config.Environment{config.Value("X-Key", "secret")}}
-		assert.Equalf(t, New(s, env(), hclog.NewNullLogger(), nil).Exposed(), exposed, "%s", endpoint)
+		assert.Equalf(t, New(s, env(), hclog.NewNullLogger()).Exposed(), exposed, "%s", endpoint)
 	}
 	missing := config.Telemetry{Endpoint: "http://c", Headers: config.Environment{{Name: "X-Key", FromEnv: "NO_SUCH"}}}
-	if fault := New(missing, env(), hclog.NewNullLogger(), nil).Fault(); fault == nil || !strings.Contains(fault.Message, "NO_SUCH") {
+	if fault := New(missing, env(), hclog.NewNullLogger()).Fault(); fault == nil || !strings.Contains(fault.Message, "NO_SUCH") {
 		t.Errorf("a header that is not there: %v", fault)
 	}
 }
@@ -247,8 +245,7 @@ func TestCollectorAsksForPatience(t *testing.T) {
 		w.WriteHeader(http.StatusTooManyRequests)
 	}))
 	t.Cleanup(s.Close)
-	x := New(config.Telemetry{Endpoint: config.Address(s.URL), SlowerThan: time.Second}, env(), hclog.NewNullLogger(),
-		func(string) (host.Tool, bool) { return host.Tool{}, false })
+	x := New(config.Telemetry{Endpoint: config.Address(s.URL), SlowerThan: time.Second}, env(), hclog.NewNullLogger())
 	x.patience = time.Millisecond
 	x.ended(event(nil))
 	require.Eventually(t, "the call counts as lost", func() bool { return x.Failed.Load() == 1 })
@@ -269,7 +266,7 @@ func (nowhere) UploadTraces(_ context.Context, r []*tracepb.ResourceSpans) error
 	return err
 }
 
-// What the goroutine of the hooks spends on a call, and the one that sends.
+// What a call takes of its own goroutine, and of the one that sends.
 func BenchmarkSpans(b *testing.B) {
 	x := exporter(b, config.Telemetry{})
 	e := event(nil)

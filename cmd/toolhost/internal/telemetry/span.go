@@ -53,7 +53,7 @@ func (x *Exporter) keep(e policy.Event) *ended {
 	case e.Result.IsError:
 		out.failure = toolError
 	}
-	if t, known := x.find(e.Call.Name); known {
+	if t := e.Definition; t != nil {
 		out.Call.Name = t.Name                          // and not the alias
 		if out.failure != "" && len(t.Sensitive) == 0 { // else it may quote secrets
 			out.message = text(e.Result, e.Err, maxText)
@@ -68,7 +68,7 @@ func (x *Exporter) keep(e policy.Event) *ended {
 	if len(out.Call.Name) > maxText { // of no tool
 		out.Call.Name = strings.Clone(out.Call.Name[:maxText])
 	}
-	out.Call.Arguments, out.Result, out.Err = nil, tool.Result{}, nil
+	out.Call.Arguments, out.Definition, out.Result, out.Err = nil, nil, tool.Result{}, nil
 	return out
 }
 
