@@ -47,10 +47,6 @@ type Config struct {
 	// Track is called before a call of the queue runs here, and what it returns when it has ended.
 	// Default: nil, it is not told.
 	Track func() (ended func())
-	// Digest returns what tells definitions of one name apart. All hosts need the same. Default:
-	// [Digest].
-	Digest func(tool.Definition) string
-
 	// Existing has [Open] use the queue and the bucket only if they are there: a host that only runs
 	// calls of others makes none on a server where none are submitted. Default: false, it makes them.
 	Existing bool
@@ -107,33 +103,32 @@ type Peer struct {
 	Mount []string
 }
 
-// Caller is who submitted a call at another host.
+// Caller is who calls from another host.
 type Caller struct {
-	// Peer is [Peer.Name].
+	// Peer is the name that this host has for it; empty: it has this host's own key, and no name.
 	Peer string
-	// Host is the name that the host gives itself.
+	// Host is the name that it gives itself.
 	Host string
 	// Name is its caller, by its own word; empty: the caller has no name.
 	Name string
 }
 
-// account is who answers for the caller.
-func (c Caller) account() string { return cmp.Or(c.Peer, c.Host) }
+// Account is who answers for the caller: its host.
+func (c Caller) Account() string { return cmp.Or(c.Peer, c.Host) }
 
-// name is that of the session of the caller's calls.
-func (c Caller) name() string {
-	name := c.account()
-	if c.Name != "" {
-		name += "/" + c.Name
+// String returns the account, and the caller's name behind a slash, if it has one.
+func (c Caller) String() string {
+	if c.Name == "" {
+		return c.Account()
 	}
-	return name
+	return c.Account() + "/" + c.Name
 }
 
 // Target is a tool that can be called.
 type Target struct {
 	// Tool is the name that it has where it runs.
 	Tool string
-	// Digest is that of its definition; see [Config.Digest].
+	// Digest is that of its definition; see [Digest].
 	Digest string
 	// Repeatable says that it can run [AtLeastOnce].
 	Repeatable bool
@@ -199,9 +194,6 @@ func (c *Config) check() error {
 	if c.Track == nil {
 		c.Track = func() func() { return func() {} }
 	}
-	if c.Digest == nil {
-		c.Digest = Digest
-	}
 	if c.Own == nil {
 		c.Own = func(string) bool { return false }
 	}
@@ -229,7 +221,7 @@ func (c *Config) own(name string) (Target, error) {
 		return Target{}, tool.Errorf(tool.CodeNotFound, "Unknown tool: %s", name).
 			Of(name, "").At(callstage.Resolve).NeverSent()
 	}
-	return Target{Tool: t.Name, Digest: c.Digest(t.Definition), Repeatable: c.repeatable(&t)}, nil
+	return Target{Tool: t.Name, Digest: Digest(t.Definition), Repeatable: c.repeatable(&t)}, nil
 }
 
 func (c *Config) repeatable(t *host.Tool) bool {

@@ -90,7 +90,7 @@ func (j *job) run() {
 	if j.At != "" {
 		may = j.Key == j.cfg.Key.Public() && j.At == j.cfg.Name && j.cfg.Own(j.Tool)
 	}
-	if !may || !here || t.Owner == mounted || j.cfg.Digest(t.Definition) != j.Digest {
+	if !may || !here || t.Owner == mounted || Digest(t.Definition) != j.Digest {
 		if late {
 			j.refuse(errors.New("no worker runs it for its host"))
 			return
@@ -257,19 +257,27 @@ type outcome struct {
 
 // execute runs the call that is claimed, and stores how it ended.
 func (j *job) execute(from Caller) {
-	ended := make(chan outcome, 1)
+	var o outcome
+	j.alongside(func() { o.phases, o.res, o.err = j.call(from) })
+	j.ran.Add(1)
+	j.settle(o)
+}
+
+// alongside shows signs of life, and looks whether the call is still this worker's, until work has returned.
+func (j *job) alongside(work func()) {
+	ended := make(chan struct{})
 	go func() {
-		var o outcome
-		o.phases, o.res, o.err = j.call(from)
-		ended <- o
+		defer close(ended)
+		work()
 	}()
 	tick := time.NewTicker(j.lapse / 3)
 	defer tick.Stop()
+	if time.Since(j.beaten) > j.lapse/3 {
+		j.beat()
+	}
 	for {
 		select {
-		case o := <-ended:
-			j.ran.Add(1)
-			j.settle(o)
+		case <-ended:
 			return
 		case <-j.changed:
 			if j.overtaken() {
@@ -313,7 +321,7 @@ func (j *job) overtaken() bool {
 
 // call runs the call through the chain of the host.
 func (j *job) call(from Caller) (*policy.Phases, tool.Result, error) {
-	opts := []host.SessionOption{host.WithCaller(host.Caller{Name: from.name(), Account: from.account(), Via: mounted})}
+	opts := []host.SessionOption{host.WithCaller(host.Caller{Name: from.String(), Account: from.Account(), Via: mounted})}
 	if j.cfg.Accept != nil {
 		more, err := j.cfg.Accept(from)
 		if err != nil {
@@ -369,12 +377,11 @@ func (j *job) settle(o outcome) {
 	if s.State == StateDone {
 		s.Size, s.Sum = len(text), sumOf(text)
 	}
-	if err := j.persist(s, text); err == nil || errors.Is(err, errLost) {
-		if j.Mode == AtLeastOnce {
-			j.ack()
-		}
-	} else {
+	switch err := j.persist(s, text); {
+	case err != nil && !errors.Is(err, errLost):
 		j.log.Error("how a durable call ended was not stored", "call", j.ID, "error", err)
+	case j.Mode == AtLeastOnce && (err == nil || j.isOver()): // else another worker needs the message
+		j.ack()
 	}
 }
 

@@ -13,15 +13,15 @@ import (
 // persist stores an end, and goes on while the server is away.
 func (j *job) persist(s status, text []byte) (err error) {
 	last := time.Now().Add(giveUp)
-	stored := len(text) <= inlineResult
-	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
-		if !stored {
-			if s.Chunks, err = j.putResult(text); isFull(err) {
+	p := pieces{claim: s.Claim, rest: text}
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second, j.lapse/3) {
+		if err = nil; len(text) > inlineResult {
+			j.alongside(func() { err = j.putResult(&p) })
+			if s.Chunks = p.stored; isFull(err) {
 				s, text, err = unkept(s, j.Tool, err), nil, nil
 			}
-			stored = err == nil
 		}
-		if stored {
+		if err == nil {
 			var next *record
 			inline := text
 			if s.Chunks > 0 {
@@ -56,31 +56,42 @@ func unkept(s status, name string, err error) status {
 	return s
 }
 
-// putResult stores a large result, and shows signs of life meanwhile. One that does not fit leaves nothing.
-func (j *job) putResult(text []byte) (chunks int, err error) {
-	room, cancel := context.WithTimeout(context.WithoutCancel(j.ctx), ioTime)
-	err = j.store.makeRoom(room, len(text), len(text)/j.store.chunk+1, j.cfg.Fetched)
-	cancel()
-	if err != nil {
-		return 0, err
+// pieces are those of a large result that are not stored yet. An attempt goes on where the one before it failed: what
+// that stored takes room, and would count twice.
+type pieces struct {
+	claim  string
+	rest   []byte
+	roomy  bool // there is room for all
+	stored int
+}
+
+// putResult stores a large result. One that does not fit leaves nothing.
+func (j *job) putResult(p *pieces) error {
+	key := keyOf(j.Key, j.ID)
+	if !p.roomy {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(j.ctx), ioTime)
+		err := j.store.makeRoom(ctx, len(p.rest), len(p.rest)/j.store.chunk+1, j.cfg.Fetched)
+		cancel()
+		if err != nil {
+			return err
+		}
+		p.roomy = true
 	}
-	for rest := text; len(rest) > 0; chunks++ {
-		n := min(len(rest), j.store.chunk)
+	for len(p.rest) > 0 {
+		n := min(len(p.rest), j.store.chunk)
 		ctx, cancel := j.io()
-		_, err := j.store.results.Put(ctx, chunkKey(j.record, j.record.s.Claim, chunks), rest[:n])
+		_, err := j.store.results.Put(ctx, chunkKey(key, p.claim, p.stored), p.rest[:n])
 		cancel()
 		if isFull(err) {
 			gone, cancel := context.WithTimeout(context.WithoutCancel(j.ctx), ioTime)
-			_ = j.store.remove(gone, keyOf(j.Key, j.ID), mark{j.record.s.Claim, chunks}) // else they go after nats.queue.keep
+			_ = j.store.remove(gone, key, mark{p.claim, p.stored + 1}) // else they go after nats.queue.keep
 			cancel()
 		}
 		if err != nil {
-			return 0, fmt.Errorf("chunk %d: %w", chunks, err)
+			return fmt.Errorf("chunk %d: %w", p.stored, err)
 		}
-		rest = rest[n:]
-		if time.Since(j.beaten) > j.lapse/3 {
-			j.beat()
-		}
+		p.rest = p.rest[n:]
+		p.stored++
 	}
-	return chunks, nil
+	return nil
 }

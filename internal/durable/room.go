@@ -335,7 +335,7 @@ func (s *store) free(ctx context.Context, bytes uint64, fetched time.Duration) e
 // remove removes the pieces of a result.
 func (s *store) remove(ctx context.Context, key string, m mark) error {
 	for n := range m.Chunks {
-		if err := s.results.Purge(ctx, fmt.Sprintf("%s.%s.%d", key, m.Claim, n)); err != nil {
+		if err := s.results.Purge(ctx, chunkKey(key, m.Claim, n)); err != nil {
 			return err
 		}
 	}

@@ -206,9 +206,7 @@ func (s *store) swap(ctx context.Context, r *record, revision uint64) (uint64, e
 	return 0, errLost
 }
 
-func chunkKey(r *record, claim string, n int) string {
-	return fmt.Sprintf("%s.%s.%d", keyOf(r.Key, r.ID), claim, n)
-}
+func chunkKey(key, claim string, n int) string { return fmt.Sprintf("%s.%s.%d", key, claim, n) }
 
 // result returns the result of a record whose status is signed.
 func (s *store) result(ctx context.Context, r *record) (*tool.Result, error) {
@@ -220,7 +218,7 @@ func (s *store) result(ctx context.Context, r *record) (*tool.Result, error) {
 		text = make([]byte, 0, min(r.s.Size, r.s.Chunks*int(s.nc.MaxPayload())))
 	}
 	for n := range r.s.Chunks {
-		e, err := s.results.Get(ctx, chunkKey(r, r.s.Claim, n))
+		e, err := s.results.Get(ctx, chunkKey(keyOf(r.Key, r.ID), r.s.Claim, n))
 		if err != nil {
 			return nil, err
 		}

@@ -233,7 +233,7 @@ func (w *worker) offered() map[string]string {
 		if !shared && !own {
 			continue
 		}
-		digest := w.cfg.Digest(t.Definition)
+		digest := Digest(t.Definition)
 		if shared {
 			out[token(t.Name, digest, "")] = t.Name
 		}
