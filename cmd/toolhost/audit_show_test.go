@@ -34,6 +34,7 @@ func TestAuditShowSaysWhyACallWasSlow(t *testing.T) {
 	w.configure("plugins: {player: {limits: {running: 1}}}", "callers:", "  cli: {ask: [queue]}", "  ci: {}")
 	f := w.serveMCP("--config", w.config())
 	token := w.token("ci")
+	const long = time.Second // which no busy machine takes for anything else
 	// queued starts a call while another one runs, and lets that end.
 	queued := func(first func(*work) (ended func())) string {
 		t.Helper()
@@ -42,6 +43,7 @@ func TestAuditShowSaysWhyACallWasSlow(t *testing.T) {
 		w.until("it runs", func() bool { return work.runs() == 1 })
 		_, echoed := w.start("", "call", "play.echo", "--plugin-dir", w.plugins)
 		w.until("the next one waits", func() bool { return w.status("player").Waiting == 1 })
+		time.Sleep(long)
 		work.mayEnd()
 		(<-echoed).exits(0)
 		ended()
@@ -60,7 +62,7 @@ func TestAuditShowSaysWhyACallWasSlow(t *testing.T) {
 	})
 	worked := w.newestCall("cli", "play.run")
 	u, q := w.queued("call", "play.danger")
-	time.Sleep(time.Second) // which a person takes, and no busy machine for anything else
+	time.Sleep(long)
 	w.run("approvals", "approve", q.ID).exits(0)
 	(<-u.ended).exits(0)
 	asked := w.newestCall("cli", "play.danger")
