@@ -176,8 +176,7 @@ func (c *compiler) known(l roster.Listing, d *tool.Definition) *entry {
 // compileListed makes an entry of one of an owner's tools.
 func (c *compiler) compileListed(l roster.Listing, from *origin, d *tool.Definition, budget *schema.Budget) (*entry, error) {
 	if !l.Checked {
-		copied := d.Clone()
-		d = &copied
+		d = new(d.Clone())
 	}
 	e, err := c.check(from, d)
 	if err != nil || l.Recalled || l.Checked {

@@ -69,8 +69,7 @@ func (o *Override) equal(other *Override) bool { return o == other || reflect.De
 // give them. They hold for tools of every kind, whenever they are added. Default: none.
 func WithOverrides(all map[string]Override) Option {
 	return func(o *options) {
-		own := overrides(maps.Clone(all))
-		o.overrides = &own
+		o.overrides = new(overrides(maps.Clone(all)))
 	}
 }
 

@@ -141,8 +141,7 @@ func checkReferences(s *session.Session, c *config.Config, before error) error {
 	}
 	_, unresolved := setup.PluginSettings(c, setup.Run{Once: true, Lookup: os.LookupEnv})
 	for _, err := range []error{before, unresolved, c.CheckPaths(), s.Settings().With(c).CheckPlaces("")} {
-		var bad *config.Error
-		if errors.As(err, &bad) {
+		if bad, ok := errors.AsType[*config.Error](err); ok {
 			problems = append(problems, bad.Problems...)
 		} else if err != nil {
 			return err

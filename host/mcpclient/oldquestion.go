@@ -36,8 +36,7 @@ func (l *link) whose(ctx context.Context, from origin) (context.Context, func(),
 
 // asJSONRPC is what the server learns of an error of whoever was asked.
 func asJSONRPC(err error) error {
-	var e *tool.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*tool.Error](err); ok {
 		return mcpwire.InvalidRequest(e.Message)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {

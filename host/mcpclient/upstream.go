@@ -213,8 +213,7 @@ func (u *Upstream) Connect(ctx context.Context, stdio io.ReadWriteCloser, to plu
 }
 
 func (u *Upstream) unavailable(err error) *tool.Error {
-	var already *tool.Error
-	if errors.As(err, &already) {
+	if already, ok := errors.AsType[*tool.Error](err); ok {
 		return already
 	}
 	return tool.Errorf(tool.CodeUnavailable, "the MCP server %s does not answer as one: %w", u.config.Name, err).

@@ -134,8 +134,7 @@ func resultOf(out host.Outcome, res tool.Result, err error, latest, named bool) 
 // lacks returns the error of a mounted server that needs a client with other capabilities; nil:
 // it is another's.
 func lacks(err error) error {
-	var theirs *jsonrpc.Error
-	if errors.As(err, &theirs) && theirs.Code == mcp.CodeMissingRequiredClientCapabilities {
+	if theirs, ok := errors.AsType[*jsonrpc.Error](err); ok && theirs.Code == mcp.CodeMissingRequiredClientCapabilities {
 		return theirs
 	}
 	return nil

@@ -74,8 +74,7 @@ func Build(ctx context.Context, in Input) (*Package, error) {
 		m.SBOM[p] = b
 	}
 	if len(in.License) > 0 {
-		b := blobs.add(in.License)
-		m.LicenseText = &b
+		m.LicenseText = new(blobs.add(in.License))
 	}
 	text, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {

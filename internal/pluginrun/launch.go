@@ -53,8 +53,7 @@ func launch(
 			health: health{pause: cmp.Or(cfg.healthPause, healthPause)}, refresh: newRefresh(onChanged),
 		}
 		worth, err := in.start(ctx, cfg, prepare)
-		var other *otherNeeds
-		if errors.As(err, &other) {
+		if other, ok := errors.AsType[*otherNeeds](err); ok {
 			cfg.needs, cfg.modules = other.needs, other.modules
 		}
 		asked := cfg.asking()

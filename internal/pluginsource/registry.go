@@ -135,8 +135,7 @@ func (r *registryKeeper) explain(err error) error {
 		return fmt.Errorf("the registry wants credentials that allow it: docker login %s, or another tool that writes Docker's configuration: %w",
 			r.repository.Reference.Registry, err)
 	}
-	var asked *url.Error
-	if errors.As(err, &asked) {
+	if asked, ok := errors.AsType[*url.Error](err); ok {
 		return fmt.Errorf("no registry answers at %s, or none as it should: %w: check the name, and that this machine reaches it",
 			r.repository.Reference.Registry, asked.Err)
 	}

@@ -121,8 +121,7 @@ func pause(ctx context.Context, tries int) error {
 
 // statusOf is the HTTP status that an error has; 0: none.
 func statusOf(err error) int {
-	var answer *errcode.ErrorResponse
-	if errors.As(err, &answer) {
+	if answer, ok := errors.AsType[*errcode.ErrorResponse](err); ok {
 		return answer.StatusCode
 	}
 	return 0

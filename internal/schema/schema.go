@@ -296,8 +296,7 @@ func compileV5(shown any) (s *jsonschema.Schema, err error) {
 	}
 	s, err = c.Compile(base)
 	if err != nil {
-		var fault *jsonschema.ValidationError
-		if errors.As(err, &fault) {
+		if fault, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
 			for len(fault.Causes) > 0 {
 				fault = fault.Causes[0]
 			}

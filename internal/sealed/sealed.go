@@ -106,8 +106,7 @@ var copying = semaphore.NewWeighted(MaxSize)
 func Copy(ctx context.Context, path string, o Options) (*File, error) {
 	f, err := copyFile(ctx, path, o)
 	if err != nil {
-		var at *os.PathError
-		if errors.As(err, &at) && at.Path == path {
+		if at, ok := errors.AsType[*os.PathError](err); ok && at.Path == path {
 			return nil, err
 		}
 		return nil, fmt.Errorf("%s: %w", path, err)

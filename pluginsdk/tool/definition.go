@@ -101,8 +101,7 @@ func (d Definition) Clone() Definition {
 	d.Sensitive = slices.Clone(d.Sensitive)
 	d.Icons, d.Meta = slices.Clone(d.Icons), slices.Clone(d.Meta)
 	if d.RateLimit != nil {
-		limit := *d.RateLimit
-		d.RateLimit = &limit
+		d.RateLimit = new(*d.RateLimit)
 	}
 	return d
 }

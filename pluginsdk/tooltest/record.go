@@ -99,8 +99,7 @@ func (r *recorder) add(ctx context.Context, call tool.Call, c *recordedCall, res
 		return err
 	}
 	if c.Tool, c.Arguments = call.Name, slices.Clone(call.Arguments); err != nil {
-		e := *tool.AsError(err)
-		c.Error = &e
+		c.Error = new(*tool.AsError(err))
 	} else {
 		c.Result = &res
 	}

@@ -111,8 +111,7 @@ func (p *player) play(ctx context.Context, call tool.Call, preview bool) (tool.R
 		tool.Report(ctx, report)
 	}
 	if c.Error != nil {
-		e := *c.Error
-		return tool.Result{}, &e
+		return tool.Result{}, new(*c.Error)
 	}
 	return copied(*c.Result), nil
 }

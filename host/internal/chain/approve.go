@@ -173,8 +173,7 @@ const unasked = "it cannot be approved here; do what you can without it, or say 
 // approver.
 func cannotAsk(name string, err error) *tool.Error {
 	message, hint, advice := err.Error(), unasked, "give the session an approver that can ask"
-	var said *tool.Error
-	if errors.As(err, &said) {
+	if said, ok := errors.AsType[*tool.Error](err); ok {
 		message = strings.TrimSuffix(message, " ("+said.Advice()+")")
 		hint, advice = cmp.Or(said.Hint, hint), cmp.Or(said.OperatorHint, said.Hint, advice)
 	}

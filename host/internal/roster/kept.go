@@ -91,43 +91,6 @@ func (m *member) endRollback(path string) {
 	}
 }
 
-// rolledBack makes a source of a kept binary in place of a file, of which it has the stamp and
-// digest: as long as the file is the same, nothing differs.
-func (m *member) rolledBack(
-	c plugin.Candidate, settings plugin.Settings, b known.Binary, found manifest.Stamp, sum manifest.Digest,
-) *source {
-	s := m.keptSource(c, settings, b)
-	s.setStamp(found)
-	s.sum.Store(&sum)
-	return s
-}
-
-// keptSource makes a source of a kept binary, which differs from each file.
-func (m *member) keptSource(c plugin.Candidate, settings plugin.Settings, b known.Binary) *source {
-	s := m.newSource(c, settings)
-	s.kept = &b
-	s.setStamp(manifest.Stamp{})
-	return s
-}
-
-// again makes a source of the same file, which is to have that digest if its content is judged.
-func (s *source) again(sum *manifest.Digest) *source {
-	next := s.member.newSource(s.candidate(), s.settings)
-	if next.isJudged() {
-		next.sum.Store(sum)
-	}
-	return next
-}
-
-// candidate returns what the source was made of.
-func (s *source) candidate() plugin.Candidate {
-	c := plugin.Candidate{Name: s.member.owner, Path: s.path}
-	if s.file != s.path {
-		c.Target = s.file
-	}
-	return c
-}
-
 // ask asks a source for its tools. If its file cannot be used, the newest of the binaries that
 // served before takes its place: then it returns another source, and as leftOut why.
 func (m *member) ask(ctx context.Context, s *source, rule startRule) (_ *source, said listing, leftOut error) {

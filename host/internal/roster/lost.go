@@ -31,8 +31,7 @@ func lostTo(err error) (out []plugin.LostName) {
 		}
 		return out
 	}
-	var taken *TakenError
-	if errors.As(err, &taken) {
+	if taken, ok := errors.AsType[*TakenError](err); ok {
 		out = append(out, plugin.LostName{Tool: taken.Name, To: taken.Owner})
 	}
 	return out

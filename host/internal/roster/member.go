@@ -11,7 +11,6 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/host/internal/manifest"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/callstage"
@@ -351,21 +350,6 @@ func (f facts) status(owner string) (plugin.Status, bool) {
 		s.addOffers(&out)
 		return out, true
 	}
-}
-
-// contain runs a function of what the tools come from, whose panic becomes an error.
-func (m *member) contain(f func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			p := chain.Recovered("the provider of plugin "+m.owner, v)
-			m.roster.log.Error(p.Where+" panicked", "panic", p.Value, "stack", p.Stack)
-			err = &tool.Error{
-				Code: tool.CodeUnavailable, Plugin: m.owner, Message: p.Error(),
-				OperatorHint: "report this to its author", Detail: p.Stack, Err: p,
-			}
-		}
-	}()
-	return f()
 }
 
 func closedError(owner string) error {

@@ -31,8 +31,7 @@ type ceiling struct {
 // bind decides, before each start, what bounds it.
 func (s *source) bind() {
 	s.member.roster.Reread()
-	c := s.ceiling()
-	s.given.Store(&c)
+	s.given.Store(new(s.ceiling()))
 }
 
 // accepted is what bounds a start.

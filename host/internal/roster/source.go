@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/toolhost/toolhost/host/internal/chain"
 	"github.com/toolhost/toolhost/host/internal/manifest"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/known"
@@ -66,6 +67,43 @@ func (m *member) newServer(server plugin.Server) *source {
 		s.plugin = pluginrun.NewServer(server, s.config())
 	}
 	return s
+}
+
+// rolledBack makes a source of a kept binary in place of a file, of which it has the stamp and
+// digest: as long as the file is the same, nothing differs.
+func (m *member) rolledBack(
+	c plugin.Candidate, settings plugin.Settings, b known.Binary, found manifest.Stamp, sum manifest.Digest,
+) *source {
+	s := m.keptSource(c, settings, b)
+	s.setStamp(found)
+	s.sum.Store(&sum)
+	return s
+}
+
+// keptSource makes a source of a kept binary, which differs from each file.
+func (m *member) keptSource(c plugin.Candidate, settings plugin.Settings, b known.Binary) *source {
+	s := m.newSource(c, settings)
+	s.kept = &b
+	s.setStamp(manifest.Stamp{})
+	return s
+}
+
+// again makes a source of the same file, which is to have that digest if its content is judged.
+func (s *source) again(sum *manifest.Digest) *source {
+	next := s.member.newSource(s.candidate(), s.settings)
+	if next.isJudged() {
+		next.sum.Store(sum)
+	}
+	return next
+}
+
+// candidate returns what the source was made of.
+func (s *source) candidate() plugin.Candidate {
+	c := plugin.Candidate{Name: s.member.owner, Path: s.path}
+	if s.file != s.path {
+		c.Target = s.file
+	}
+	return c
 }
 
 // isAttached reports whether the source is a provider that was attached: neither a plugin's
@@ -212,4 +250,19 @@ func (s *source) close(ctx context.Context) error {
 		return s.member.contain(func() error { return s.plugin.Close(ctx) })
 	}
 	return nil
+}
+
+// contain runs a function of what the tools come from, whose panic becomes an error.
+func (m *member) contain(f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			p := chain.Recovered("the provider of plugin "+m.owner, v)
+			m.roster.log.Error(p.Where+" panicked", "panic", p.Value, "stack", p.Stack)
+			err = &tool.Error{
+				Code: tool.CodeUnavailable, Plugin: m.owner, Message: p.Error(),
+				OperatorHint: "report this to its author", Detail: p.Stack, Err: p,
+			}
+		}
+	}()
+	return f()
 }

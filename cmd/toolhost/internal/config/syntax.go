@@ -149,8 +149,7 @@ func quoted(t *token.Token) bool {
 func (f *findings) addSyntax(err error) {
 	var at place
 	message := err.Error()
-	var located yaml.Error
-	if errors.As(err, &located) {
+	if located, ok := errors.AsType[yaml.Error](err); ok {
 		message = located.GetMessage()
 		if t := located.GetToken(); t != nil {
 			at = placeOf(t)

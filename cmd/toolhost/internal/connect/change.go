@@ -158,8 +158,7 @@ func (c *Client) Remove(was *Made) (*Change, error) {
 		return &Change{Path: path, After: f.text, file: f}, nil
 	}
 	out, err := c.drop(f, was, at)
-	entry := c.read(now)
-	out.Entry = &entry
+	out.Entry = new(c.read(now))
 	return out, about(path, err)
 }
 

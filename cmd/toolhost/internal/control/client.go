@@ -182,8 +182,7 @@ func (c *Client) Sandbox(ctx context.Context, name string) (*plugin.SandboxStatu
 	if r.GetSandbox() == nil {
 		return nil, err
 	}
-	out := Struct[plugin.SandboxStatus](r.GetSandbox())
-	return &out, err
+	return new(Struct[plugin.SandboxStatus](r.GetSandbox())), err
 }
 
 // Logs calls each with what the daemon has of a plugin's journal, oldest first, until there is no more,

@@ -90,8 +90,7 @@ func said(err error) *tool.Error {
 	for _, detail := range sent.Details() {
 		if m, err := detail.Value(); err == nil {
 			if f, ok := m.(*daemonv1.Fault); ok {
-				e := Struct[tool.Error](f)
-				return &e
+				return new(Struct[tool.Error](f))
 			}
 		}
 	}

@@ -85,8 +85,7 @@ func (f *front) serve(d *daemon) error {
 	if f == nil {
 		return nil
 	}
-	now := d.config
-	f.settings.Store(&now)
+	f.settings.Store(new(d.config))
 	f.daemon.Store(d)
 	d.front.Store(f)
 	server, err := d.mcp.open()

@@ -174,8 +174,7 @@ func notReloaded(err error) error {
 		held := tool.AsError(err)
 		out.Code, out.Message, out.Hint = held.Code, prefix+held.Message, held.Hint
 	}
-	var bad *config.Error
-	if errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*config.Error](err); ok {
 		out.Message = prefix + bad.Problems[0].String()
 		if more := len(bad.Problems) - 1 + bad.Omitted; more > 0 {
 			out.Message += fmt.Sprintf("; and %d more", more)

@@ -180,8 +180,7 @@ func failureOf(err error) *output.Failure {
 	if err == nil {
 		return nil
 	}
-	f := output.FailureOf(err)
-	return &f
+	return new(output.FailureOf(err))
 }
 
 // outcomeOf names how a call has ended.

@@ -102,8 +102,7 @@ func Examine(ctx context.Context, s *session.Session) []Finding {
 	p.root = p.settings.Root
 	if path, err := p.settings.SocketPath(); err == nil && path != "" {
 		if c, err := control.Dial(ctx, path, false); err == nil {
-			state := c.State()
-			p.running = &state
+			p.running = new(c.State())
 		}
 	}
 	for _, c := range checks {

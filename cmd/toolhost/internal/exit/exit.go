@@ -72,8 +72,7 @@ var Own = []errorcode.Row{
 
 // Status returns the exit status for an error; [Done] for nil.
 func Status(err error) int {
-	var own *Error
-	if errors.As(err, &own) {
+	if own, ok := errors.AsType[*Error](err); ok {
 		return own.Status
 	}
 	return ofCode(tool.CodeOf(err))

@@ -46,8 +46,7 @@ func (o *Writer) Outcome(out host.Outcome, err error) error {
 	case err == nil:
 		p.Error = &Failure{Code: out.Error.Code, Message: out.Error.Message}
 	default:
-		f := FailureOf(err)
-		p.Error = &f
+		p.Error = new(FailureOf(err))
 	}
 	if len(out.Content) <= maxIndented && indentable(out.Structured, maxIndented) {
 		return o.JSON(p)

@@ -115,8 +115,7 @@ func (s *Session) Record(action, object string, outcome error) error {
 	}
 	log, _, err := s.openAudit(s.Settings(), "")
 	if log != nil {
-		uid := os.Getuid()
-		r := audit.Record{Action: action, Object: object, Caller: setup.CLI, UID: &uid, Message: strings.Join(s.did, "; ")}
+		r := audit.Record{Action: action, Object: object, Caller: setup.CLI, UID: new(os.Getuid()), Message: strings.Join(s.did, "; ")}
 		err = log.Write(Act(r, outcome))
 		err = errors.Join(err, log.Close())
 	}

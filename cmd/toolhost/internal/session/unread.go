@@ -67,8 +67,7 @@ func (s *Session) noteUnread() {
 		return
 	}
 	why := output.FirstLine(s.unread.err.Error())
-	var bad *config.Error
-	if errors.As(s.unread.err, &bad) {
+	if bad, ok := errors.AsType[*config.Error](s.unread.err); ok {
 		why = bad.Problems[0].String()
 	}
 	s.Notef("the daemon goes by what it read before, as the configuration cannot be used: %s", sanitize.Line(why, 0))

@@ -110,8 +110,7 @@ func netOutcome(err error) escape.Answer {
 	if errors.Is(err, io.EOF) {
 		return denied("the connection was closed")
 	}
-	var timeout net.Error
-	if errors.As(err, &timeout) && timeout.Timeout() {
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
 		return denied("nothing answered")
 	}
 	return outcome(err)

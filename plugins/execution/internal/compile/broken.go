@@ -23,8 +23,7 @@ func (e *BrokenError) Error() string {
 
 // broken makes a failure of the go command, before it saw the form, an error of the module.
 func broken(err error, scrub func(string) string) error {
-	var failed *gocmd.Error
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*gocmd.Error](err); ok {
 		return &BrokenError{Text: scrub(failed.Output)}
 	}
 	return err

@@ -60,8 +60,7 @@ func (c *Compilation) run(ctx context.Context, isProgram bool, args ...string) (
 	}
 	args = append(args, "-buildvcs=false", "-overlay="+overlay, "./"+filepath.ToSlash(rel))
 	stdout, stderr, err = c.Target.Go.Run(ctx, args...)
-	var failed *gocmd.Error
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*gocmd.Error](err); ok {
 		scrub := c.Scrub(ctx)
 		problems := form.BuildProblems(failed.Output, c.Form.Number, func(text string) string {
 			return program.Plain(scrub(text))

@@ -154,8 +154,7 @@ func addSyntax(problems *Problems, p *gocmd.Package) {
 			name = filepath.Join(p.Dir, name)
 		}
 		_, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-		var list scanner.ErrorList
-		if errors.As(err, &list) {
+		if list, ok := errors.AsType[scanner.ErrorList](err); ok {
 			for _, e := range list[:min(len(list), 10)] {
 				problems.Add(Problem{
 					File: e.Pos.Filename, Line: e.Pos.Line, Column: e.Pos.Column, Message: "syntax error: " + e.Msg,

@@ -55,8 +55,7 @@ func (f *parsedFile) read(fset *token.FileSet, path string) {
 		return
 	}
 	f.syntax, err = source.ParseFile(fset, path, content)
-	var list scanner.ErrorList
-	if errors.As(err, &list) {
+	if list, ok := errors.AsType[scanner.ErrorList](err); ok {
 		for _, e := range list {
 			f.errors = append(f.errors, packages.Error{Pos: e.Pos.String(), Msg: e.Msg, Kind: packages.ParseError})
 		}

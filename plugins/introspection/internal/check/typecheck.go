@@ -76,8 +76,7 @@ func (b *batch) check(ctx context.Context, n *Node, isOutline bool) (*checked, e
 }
 
 func (c *checked) addError(err error) {
-	var e types.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[types.Error](err); ok {
 		position := e.Fset.Position(e.Pos).String()
 		c.errors = append(c.errors, packages.Error{Pos: position, Msg: e.Msg, Kind: packages.TypeError})
 	}

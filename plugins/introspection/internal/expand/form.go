@@ -59,8 +59,7 @@ func Parse(src string) (*Form, error) {
 }
 
 func notAnExpression(err error) error {
-	var list scanner.ErrorList
-	if errors.As(err, &list) && len(list) > 0 {
+	if list, ok := errors.AsType[scanner.ErrorList](err); ok && len(list) > 0 {
 		err = fmt.Errorf("%d:%d: %s", list[0].Pos.Line, list[0].Pos.Column, list[0].Msg)
 	}
 	return fmt.Errorf("the form is not a Go expression: %w; macroexpand_form expands expressions such as f(x, 1), "+
