@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"time"
+	"unsafe"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -142,8 +143,11 @@ func parseRequest(b []byte, intern func([]byte) string) (request, error) {
 //
 // parseResponse returns the error that the plugin answered with, or
 // [tool.CodeInvalidResult] for an answer that cannot be read.
-func parseResponse(b []byte) (tool.Result, error) {
-	var in response
+func parseResponse(b []byte) (tool.Result, error) { return parseLooked(b, len(b)) }
+
+// parseLooked is parseResponse for what is known to be ASCII from an offset on.
+func parseLooked(b []byte, ascii int) (tool.Result, error) {
+	in := response{ascii: b[ascii:]}
 	for len(b) > 0 {
 		f, rest, err := consumeField(b)
 		if err != nil {
@@ -175,12 +179,13 @@ type response struct {
 	problem string           // what is wrong with result although it can be read
 	failure fields
 	retry   tool.Duration // of failure
+	ascii   []byte        // the end of the message that is known to be ASCII
 }
 
 // setOutcome resets the response if its outcome so far differs from outcome.
 func (in *response) setOutcome(outcome protowire.Number) {
 	if in.outcome != outcome {
-		*in = response{outcome: outcome}
+		*in = response{outcome: outcome, ascii: in.ascii}
 	}
 }
 
@@ -220,7 +225,7 @@ func (in *response) add(kind protowire.Number, parts *fields) {
 	case n == maxBlocks:
 		in.problem = fmt.Sprintf("more than %d content blocks", maxBlocks)
 	default:
-		in.result.Content = append(in.result.Content, parts.content(kind))
+		in.result.Content = append(in.result.Content, in.content(kind, parts))
 	}
 }
 
@@ -315,12 +320,20 @@ func parseContent(b []byte) (kind protowire.Number, parts fields, err error) {
 	return kind, parts, nil
 }
 
+// text is [cleanView] for a part of the message, which is not looked at if it begins in what is known to be ASCII.
+func (in *response) text(b []byte) string {
+	if len(in.ascii) > 0 && uintptr(unsafe.Pointer(unsafe.SliceData(b))) >= uintptr(unsafe.Pointer(unsafe.SliceData(in.ascii))) {
+		return view(b)
+	}
+	return cleanView(b)
+}
+
 // content returns the block of a kind that has the fields p.
-func (p *fields) content(kind protowire.Number) tool.Content {
+func (in *response) content(kind protowire.Number, p *fields) tool.Content {
 	extra := view(p[contentExtra])
 	switch kind {
 	case contentText:
-		return tool.TextContent{Text: cleanView(p[1]), Extra: extra}
+		return tool.TextContent{Text: in.text(p[1]), Extra: extra}
 	case contentImage:
 		return tool.ImageContent{Data: orNil(p[mediaData]), MIMEType: cleanView(p[2]), Extra: extra}
 	case contentAudio:
@@ -328,7 +341,7 @@ func (p *fields) content(kind protowire.Number) tool.Content {
 	case contentResource:
 		return tool.ResourceContent{
 			URI: cleanView(p[1]), MIMEType: cleanView(p[2]),
-			Text: cleanView(p[resourceText]), Blob: p[resourceBlob], Extra: extra,
+			Text: in.text(p[resourceText]), Blob: p[resourceBlob], Extra: extra,
 		}
 	default:
 		return tool.ResourceLink{

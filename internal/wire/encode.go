@@ -213,6 +213,8 @@ func (k *block) encode(e *encoder) {
 		case s == "":
 		case num == k.bytes:
 			e.bytes(num, s)
+		case e.share && len(s) > maxCopied: // the host checks it, too, and while it arrives
+			e.text(num, s)
 		default:
 			e.text(num, clean(s))
 		}

@@ -2,12 +2,14 @@ package wire
 
 import (
 	"bufio"
+	"encoding/binary"
 	"errors"
 	"io"
 	"os"
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 	"unsafe"
 )
 
@@ -15,7 +17,8 @@ import (
 // current reader may use it. An interrupted read loses nothing: the next reader
 // continues where the last one stopped, even within a frame.
 type inbox struct {
-	r         *bufio.Reader
+	source    source
+	r         *bufio.Reader // of source
 	interrupt interruptible // nil: reading cannot be interrupted
 	grant     func(number uint32, bytes int)
 
@@ -37,12 +40,29 @@ type message struct {
 	total    int    // the full length
 	window   int    // bytes that the sender may still send
 	reserved int    // bytes of the budget
+	ascii    int    // from where on buf is ASCII, as far as it was looked at
+	seen     int    // which is so far
+}
+
+// source is a carrier of which a read may take less than there is room for.
+type source struct {
+	Carrier
+	most int // bytes; 0: as many as there are
+}
+
+func (s *source) Read(b []byte) (int, error) {
+	if s.most > 0 {
+		b = b[:min(len(b), s.most)]
+	}
+	return s.Carrier.Read(b)
 }
 
 const (
-	// readBuffer is the size of the buffer for headers and small frames. It is small,
-	// because the part of a chunk that is read into it is copied twice.
+	// readBuffer is the size of the buffer for headers and small frames.
 	readBuffer = 16 << 10
+	// readBetween is how much of it is filled at a time while large messages arrive: the part of a chunk that is read
+	// into it is copied twice.
+	readBetween = 2 << 10
 	// messageWindow is how much of a message may be in transit, in bytes: just enough
 	// to keep the sender busy.
 	messageWindow = 1 << 20
@@ -53,9 +73,10 @@ const (
 
 func newInbox(c Carrier, grant func(uint32, int)) *inbox {
 	in := &inbox{
-		r: bufio.NewReaderSize(c, readBuffer), grant: grant,
+		source: source{Carrier: c}, grant: grant,
 		messages: map[uint32]*message{}, discarded: map[uint32]int{}, budget: assemblyBudget,
 	}
+	in.r = bufio.NewReaderSize(&in.source, readBuffer)
 	in.interrupt, _ = c.(interruptible)
 	return in
 }
@@ -65,7 +86,11 @@ func newInbox(c Carrier, grant func(uint32, int)) *inbox {
 // it calls handle.
 func (in *inbox) next(route, handle func(frame) error) error {
 	if !in.inPayload {
+		if len(in.messages) > 0 {
+			in.source.most = readBetween
+		}
 		f, length, err := readHeader(in.r.Peek)
+		in.source.most = 0
 		if err != nil {
 			return err
 		}
@@ -76,7 +101,11 @@ func (in *inbox) next(route, handle func(frame) error) error {
 		}
 	}
 	for len(in.dest) > 0 {
-		n, err := in.r.Read(in.dest)
+		read := in.r.Read
+		if len(in.dest) > readBetween && in.r.Buffered() == 0 {
+			read = in.source.Read
+		}
+		n, err := read(in.dest)
 		in.dest = in.dest[n:]
 		if err != nil {
 			return unexpectedEOF(err)
@@ -219,6 +248,34 @@ func (in *inbox) open(number uint32, total int) *message {
 		in.admit()
 	}
 	return m
+}
+
+// look notes where the last byte is that is not ASCII, of what has arrived since: while a large text arrives, the sender
+// works too, and what was read last is at hand. When it is complete, all other work of this end would wait meanwhile.
+func (m *message) look() {
+	if i := lastBeyondASCII(m.buf[m.seen:]); i >= 0 {
+		m.ascii = m.seen + i + 1
+	}
+	m.seen = len(m.buf)
+}
+
+// lastBeyondASCII returns where the last byte of b is that is not ASCII; -1: nowhere.
+func lastBeyondASCII(b []byte) int {
+	const step, high = 32, 0x8080808080808080
+	for n := len(b); n >= step; n -= step {
+		p := b[n-step : n]
+		if (binary.NativeEndian.Uint64(p)|binary.NativeEndian.Uint64(p[8:])|
+			binary.NativeEndian.Uint64(p[16:])|binary.NativeEndian.Uint64(p[24:]))&high != 0 {
+			break
+		}
+		b = b[:n-step]
+	}
+	for i := len(b) - 1; i >= 0; i-- {
+		if b[i] >= utf8.RuneSelf {
+			return i
+		}
+	}
+	return -1
 }
 
 // close ends the assembly of a message, complete or not, frees its share of the budget

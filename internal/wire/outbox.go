@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/toolhost/toolhost/internal/callctx"
 )
@@ -46,6 +47,9 @@ const (
 	// maxCopied is the size, in bytes, up to which a message is copied into the buffer
 	// of small frames.
 	maxCopied = 16 << 10
+	// chunksBetween is how many writes of chunks there are before other goroutines read: a process with one processor
+	// would read nothing as long as its host takes chunks.
+	chunksBetween = 4
 	// maxSpare bounds the buffer that is kept for later writes, in bytes.
 	maxSpare = 256 << 10
 )
@@ -238,6 +242,11 @@ func (o *outbox) write(chunks, some bool) error {
 		if err != nil {
 			o.failLocked(err)
 			return err
+		}
+		if chunks && o.writes%chunksBetween == 0 && len(o.chunked) > 0 {
+			o.mu.Unlock()
+			time.Sleep(1) // runtime.Gosched would not look whether anything has arrived
+			o.mu.Lock()
 		}
 	}
 	return nil

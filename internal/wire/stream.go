@@ -85,6 +85,7 @@ type pending struct {
 	size      int       // of the request, in bytes
 	abandoned bool      // the caller no longer waits, but the plugin still owes the answer
 	reply     []byte    // an ExecuteResponse
+	ascii     int       // from where on it is known to be ASCII
 	err       error
 	progress  chan tool.Progress // nil: the caller wants no reports
 	deltas    *deltas            // nil: the caller wants none
@@ -238,7 +239,7 @@ func (s *Stream) Execute(ctx context.Context, call tool.Call) (tool.Result, erro
 	if !awaited {
 		return tool.Result{}, gaveUp(caller, call.Name, context.Cause(caller))
 	}
-	reply, err := k.reply, k.err
+	reply, ascii, err := k.reply, k.ascii, k.err
 	if report == nil && asked == nil && text == nil { // otherwise others may still use k
 		k.reply, k.err, k.caller, k.limit, k.standing = nil, nil, nil, nil, nil // the pool would keep them alive
 		pendings.Put(k)
@@ -250,7 +251,7 @@ func (s *Stream) Execute(ctx context.Context, call tool.Call) (tool.Result, erro
 	case err != nil:
 		return tool.Result{}, err
 	}
-	return parseResponse(reply)
+	return parseLooked(reply, ascii)
 }
 
 // awaitEnd waits until a context whose deadline has passed is done, so that its cause is

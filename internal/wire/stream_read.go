@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"slices"
 	"time"
 
@@ -156,6 +157,11 @@ func (s *Stream) routeResult(f frame) error {
 
 // finishResult completes a call whose result has been read.
 func (s *Stream) finishResult(f frame) {
+	ascii := f.size // of a result in one frame, nothing was looked at
+	if m := s.in.messages[f.number]; m != nil {
+		m.look()
+		ascii = m.ascii
+	}
 	if f.kind == kindChunk {
 		s.in.consumed(f.number)
 		return
@@ -169,9 +175,13 @@ func (s *Stream) finishResult(f frame) {
 	k := s.remove(f.number) // nil: the stream has failed in the meantime
 	large := k != nil && k.size > maxCopied
 	if k != nil && !k.abandoned {
+		k.ascii = ascii
 		k.complete(reply, nil)
 	}
 	s.mu.Unlock()
+	if len(s.in.messages) > 0 {
+		runtime.Gosched() // the caller needs no other thread, which would have to wait for one that copies
+	}
 	if !large {
 		return
 	}

@@ -1,8 +1,10 @@
 package wire
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -136,4 +138,50 @@ func TestStreamIdleAndBusy(t *testing.T) {
 		}
 	}
 	require.Eventually(t, "it idles", s.idling.Load)
+}
+
+// A long text is checked once, while it arrives: what is not UTF-8 is replaced wherever it stands, and in each block.
+func TestLongTextsAreUTF8(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("0123456789abcdef", 20_000)
+	at := func(i int, s string) string { return long[:i] + s + long[i:] }
+	for name, texts := range map[string][]string{
+		"ASCII":                     {long},
+		"at the beginning":          {at(0, "\xff")},
+		"at a chunk's end":          {at(chunkSize-30, strings.Repeat("\xe2\x82\xac\xff", 20))},
+		"within the last bytes":     {at(len(long)-3, "\xff")},
+		"last":                      {at(len(long), "\xc3")},
+		"in the first of two":       {at(100_000, "\xff"), long},
+		"in the second of two":      {long, at(100_000, "\xff")},
+		"each a part of one letter": {at(len(long), "\xe2\x82"), at(0, "\xac")},
+	} {
+		onCarriers(t, func(t *testing.T, carrier string) {
+			t.Helper()
+			var sent, want tool.Result
+			for _, text := range texts {
+				sent.Content = append(sent.Content, tool.TextContent{Text: text})
+				want.Content = append(want.Content, tool.TextContent{Text: strings.ToValidUTF8(text, "\uFFFD")})
+			}
+			s := serve(t, carrier, handlers{"long": func(context.Context, tool.Call) (tool.Result, error) { return sent, nil }}, StreamHooks{})
+			if o := within(t, name, begin(t.Context(), s, tool.Call{Name: "long"})); o.err != nil || !reflect.DeepEqual(o.res, want) {
+				t.Errorf("%s: it is other text, %v", name, o.err)
+			}
+		})
+	}
+}
+
+func TestLastBeyondASCII(t *testing.T) {
+	t.Parallel()
+	for n := range 100 {
+		b := bytes.Repeat([]byte("a"), n)
+		if i := lastBeyondASCII(b); i != -1 {
+			t.Errorf("%d of %d", i, n)
+		}
+		for i := range n {
+			b[i] = 0x80 // and all before it
+			if got := lastBeyondASCII(b); got != i {
+				t.Errorf("%d in place of %d of %d", got, i, n)
+			}
+		}
+	}
 }
