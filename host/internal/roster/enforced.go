@@ -7,7 +7,6 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/known"
 	"github.com/toolhost/toolhost/internal/pluginrun"
@@ -48,8 +47,8 @@ func (m *member) tellOpen(advice string) {
 	}
 	advice = sanitize.Line(advice, 1000)
 	const what = "plugin has started for the first time, and not all is closed to it"
-	m.roster.log.Info(what, pluginrun.EventKey, string(plugin.EventOpen), "plugin", m.owner, "open", advice)
-	m.journal.Tell(hclog.Info.String(), string(plugin.EventOpen), what+": "+advice)
+	m.roster.log.Info(what, pluginrun.EventKey, journal.Open, "plugin", m.owner, "open", advice)
+	m.journal.Tell(hclog.Info.String(), journal.Open, what+": "+advice)
 }
 
 // AcceptSandbox accepts that a plugin's sandbox enforces less, as host.Host.AcceptSandbox says.

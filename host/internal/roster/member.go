@@ -171,7 +171,7 @@ func (m *member) begin(ctx context.Context) (end func(), err error) {
 
 // tell logs what has become of the plugin, and keeps it in its journal. Args are keys and
 // values, which the plugin may have chosen.
-func (m *member) tell(e plugin.Event, what string, args ...any) {
+func (m *member) tell(event, what string, args ...any) {
 	text := what
 	for i := 0; i+1 < len(args); i += 2 {
 		value := sanitize.Line(fmt.Sprint(args[i+1]), 100)
@@ -179,8 +179,8 @@ func (m *member) tell(e plugin.Event, what string, args ...any) {
 			text += fmt.Sprintf(" %v=%s", args[i], value)
 		}
 	}
-	m.roster.log.Info(what, append([]any{pluginrun.EventKey, string(e), "plugin", m.owner}, args...)...)
-	m.journal.Tell(hclog.Info.String(), string(e), text, args...)
+	m.roster.log.Info(what, append([]any{pluginrun.EventKey, event, "plugin", m.owner}, args...)...)
+	m.journal.Tell(hclog.Info.String(), event, text, args...)
 }
 
 // compile makes entries of what a source said. A plugin of which nothing can be used is

@@ -170,8 +170,8 @@ func (s *source) wantsMore() *plugin.WantsMore {
 func (m *member) tellWants(w *plugin.WantsMore) {
 	text := sanitize.Line(w.Text, 1000)
 	const what = "plugin wants more than was accepted, and runs without"
-	m.roster.log.Info(what, pluginrun.EventKey, string(plugin.EventWantsMore), "plugin", m.owner, "more", text, "accept", w.Accept)
-	m.journal.Tell(hclog.Info.String(), string(plugin.EventWantsMore), what+": "+text)
+	m.roster.log.Info(what, pluginrun.EventKey, journal.WantsMore, "plugin", m.owner, "more", text, "accept", w.Accept)
+	m.journal.Tell(hclog.Info.String(), journal.WantsMore, what+": "+text)
 }
 
 // AcceptNeeds accepts the needs of a plugin, as host.Host.AcceptNeeds says.
