@@ -121,7 +121,9 @@ func TestStaleCacheIsNotBelieved(t *testing.T) {
 		opts   []host.Option
 	}{
 		"another binary":      {change: func(t *testing.T, binary, _ string) { exchange(t, binary) }},
-		"another environment": {opts: []host.Option{host.WithDefaults(func(all *plugin.Settings) { all.Env = []string{"NAMED=by the operator"} })}},
+		"another environment": {opts: []host.Option{host.WithDefaults(func(all *plugin.Settings) {
+			all.Env = []string{"NAMED=by the operator"}
+		})}},
 		"damaged": {change: func(t *testing.T, _, cache string) {
 			each(t, cache, func(path string) error {
 				if filepath.Base(path) == "CACHEDIR.TAG" { // without it, nothing there is toolhost's

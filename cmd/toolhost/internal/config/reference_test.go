@@ -32,7 +32,9 @@ const page = `<!-- Made by make generate from the Go types of toolhost.yaml. -->
 	"[Configure the host](../how-to/configure.md) says how the file is found and trusted.\n\n"
 
 func (g *generator) reference(t *testing.T) []byte {
-	r := &pageWriter{generator: g, T: t, told: map[reflect.Type]string{}, seen: map[reflect.Type][]*setting.Setting{}, said: map[string]string{}}
+	r := &pageWriter{
+		generator: g, T: t, told: map[reflect.Type]string{}, seen: map[reflect.Type][]*setting.Setting{}, said: map[string]string{},
+	}
 	r.WriteString(page)
 	has := reflect.ValueOf(*Default())
 	for _, m := range described().Members {
