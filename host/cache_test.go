@@ -120,7 +120,7 @@ func TestStaleCacheIsNotBelieved(t *testing.T) {
 		change func(t *testing.T, binary, cache string)
 		opts   []host.Option
 	}{
-		"another binary":      {change: func(t *testing.T, binary, _ string) { exchange(t, binary) }},
+		"another binary": {change: func(t *testing.T, binary, _ string) { exchange(t, binary) }},
 		"another environment": {opts: []host.Option{host.WithDefaults(func(all *plugin.Settings) {
 			all.Env = []string{"NAMED=by the operator"}
 		})}},
