@@ -15,20 +15,6 @@ func WithAdmission(calls int) Option { return func(o *options) { o.most = calls 
 // Refused is a caller that is refused calls.
 type Refused = chain.Refused
 
-// Admission is what a host with [WithAdmission] has to do at one moment.
-type Admission struct {
-	// Calls are those in progress, whatever they wait for.
-	Calls int
-	// Refused are the callers of which calls were refused in the last 30 seconds because they, or
-	// all together, have too many in progress. Those refused last come first.
-	Refused []Refused
-}
-
-// Admission returns what the host has to do now. Without [WithAdmission] it is zero.
-func (h *Host) Admission() Admission {
-	return Admission{Calls: h.places.Used(), Refused: h.refusals.Now()}
-}
-
 // Refuse puts on record that a caller's call or request was turned away before it came to a session, as
 // a call that [WithAdmission] refuses is. Name is the tool's, if it is known.
 func (h *Host) Refuse(c Caller, name string, err error) {

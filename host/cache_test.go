@@ -117,8 +117,10 @@ func TestStaleCacheIsNotBelieved(t *testing.T) {
 		change func(t *testing.T, binary, cache string)
 		opts   []host.Option
 	}{
-		"another binary":      {change: func(t *testing.T, binary, _ string) { exchange(t, binary) }},
-		"another environment": {opts: []host.Option{host.WithPluginEnv("NAMED=by the operator")}},
+		"another binary": {change: func(t *testing.T, binary, _ string) { exchange(t, binary) }},
+		"another environment": {opts: []host.Option{host.WithDefaults(func(all *plugin.Settings) {
+			all.Env = []string{"NAMED=by the operator"}
+		})}},
 		"damaged": {change: func(t *testing.T, _, cache string) {
 			each(t, cache, func(path string) error {
 				if filepath.Base(path) == "CACHEDIR.TAG" { // without it, nothing there is toolhost's

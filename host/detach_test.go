@@ -206,7 +206,7 @@ func TestNil(t *testing.T) {
 		}
 	}
 	h := newHost(t, host.WithAudit(nil), host.WithRecorder(nil), host.WithDisabled(nil), host.WithPluginSettings(nil),
-		host.WithHooks(policy.Hooks{}), host.WithOverrides(nil), host.WithPluginEnv(), host.WithLocks())
+		host.WithHooks(policy.Hooks{}), host.WithOverrides(nil), host.WithLocks())
 	require.NoError(t, h.Reconfigure(host.WithDisabled(nil)))
 	require.NoError(t, h.Reconfigure(host.WithPluginSettings(nil)))
 	assert.NoError(t, h.Reconfigure(host.WithOverrides(nil)))

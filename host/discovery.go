@@ -12,19 +12,7 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-// Discovery is how a session's caller finds tools.
-type Discovery string
-
-const (
-	// DiscoveryList lists every tool. The default.
-	DiscoveryList Discovery = "list"
-	// DiscoverySearch lists three tools in place of all others, for more tools than a model
-	// should see at once: tools.search, which finds tools by words, tools.call, which calls
-	// one by its name, and tools.read, which calls safe ones only.
-	DiscoverySearch Discovery = "search"
-)
-
-// The tools of a session with [DiscoverySearch]. No other tool can have these names, nor their
+// The tools of a session with [WithToolSearch]. No other tool can have these names, nor their
 // aliases, tools_search, tools_call and tools_read.
 const (
 	searchTool = "tools.search"
@@ -42,15 +30,13 @@ var reserved = map[string]bool{
 	searchTool: true, callTool: true, readTool: true, searchAlias: true, callAlias: true, readAlias: true,
 }
 
-// WithDiscovery sets how the session's caller finds tools. With [DiscoverySearch], the session
-// lists three tools only. A call of [callTool] is one of the tool that it names: that tool's
-// policies, rates and approval decide, under its own name, which is also on record. It is listed with
-// the level of the most harmful tool that the caller can reach, as clients may approve what is safe
-// by themselves; for these there is [readTool]. Calls by a tool's own name work too. Default:
-// [DiscoveryList].
-func WithDiscovery(d Discovery) SessionOption {
-	return func(s *Session) { s.searches = d == DiscoverySearch }
-}
+// WithToolSearch lists three tools in place of all others, for more tools than a model should see at
+// once: tools.search, which finds tools by words, tools.call, which calls one by its name, and
+// tools.read, which calls safe ones only. A call of tools.call is one of the tool that it names: that
+// tool's policies, rates and approval decide, under its own name, which is also on record. It is listed
+// with the level of the most harmful tool that the caller can reach, as clients may approve what is safe
+// by themselves; for these there is tools.read. Calls by a tool's own name work too. Default: false.
+func WithToolSearch(on bool) SessionOption { return func(s *Session) { s.searches = on } }
 
 // discovery is the host's own tools.
 type discovery struct{ search, call, read *entry }

@@ -58,7 +58,7 @@ func TestDiscovery(t *testing.T) {
 	} {
 		require.NoError(t, h.Register(made))
 	}
-	s := h.Session(host.WithDiscovery(host.DiscoverySearch),
+	s := h.Session(host.WithToolSearch(true),
 		host.WithVisible(func(d tool.Definition) bool { return d.Name != "fs.hidden" })).With()
 	listed := require.Must(s.List(t.Context()))(t)
 	var names []string
@@ -139,7 +139,7 @@ func TestDiscoveryAlso(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, host.WithOverrides(map[string]host.Override{"net.get": {Also: []string{"grab", "the intranet"}}}))
 	require.NoError(t, h.Register(described("net.get", "Fetches a page.")))
-	s := h.Session(host.WithDiscovery(host.DiscoverySearch))
+	s := h.Session(host.WithToolSearch(true))
 	if a, b := foundBy(t, s, "grab it"), foundBy(t, s, "intranet"); len(a) != 1 || len(b) != 1 {
 		t.Errorf("it finds %v and %v", a, b)
 	}
@@ -156,7 +156,7 @@ func TestDiscoveryDecides(t *testing.T) {
 	h := newHost(t, host.WithAudit(record))
 	require.NoError(t, h.Register(echo("db.drop", func(d *tool.Definition) { d.Safety = tool.Dangerous; d.Permission = "db" })))
 	var asked []string
-	s := h.Session(host.WithDiscovery(host.DiscoverySearch), host.WithApprover(
+	s := h.Session(host.WithToolSearch(true), host.WithApprover(
 		policy.ApproverFunc(func(_ context.Context, r policy.Request) (policy.Decision, error) {
 			asked = append(asked, r.Call.Name+string(r.Call.Arguments))
 			return policy.Decision{Verdict: policy.Allow}, nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/sandbox"
 	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
@@ -62,7 +63,7 @@ func TestNoStartEnforcesLess(t *testing.T) {
 			if s := pluginOf(h, "versioned"); s.State != plugin.Refused || !strings.Contains(s.Reason, c.falls) || s.PID != 0 {
 				t.Errorf("its status is %+v", s)
 			}
-			require.Eventually(t, "the event", func() bool { return log.count(string(plugin.EventEnforcesLess)) > 0 })
+			require.Eventually(t, "the event", func() bool { return log.count(journal.EnforcesLess) > 0 })
 			if s, _ := h.Sandbox("versioned"); len(s.Less) == 0 {
 				t.Errorf("its sandbox is %+v", s)
 			}

@@ -133,7 +133,6 @@ func (h *Host) newRoster() (*roster.Roster, error) {
 		Plugin: pluginrun.Config{
 			Root: o.root, OnState: h.events.pluginChanged, Protected: h.Protected, MayWrite: o.mayWrite, HostVersion: Version, Logger: o.logger,
 		},
-		Env:       o.pluginEnv,
 		Workspace: workspace, Unheld: o.unheld, CacheDir: o.cacheDir, PluginCache: o.plugins, StateDir: o.state, Keeps: !o.noRollback,
 		Settings: h.operator.settingsOf, Pins: h.operator.pinsOf, ServerPins: h.operator.serverPins,
 	}, struct {

@@ -43,8 +43,9 @@ func beHost(dir string) {
 	if os.Geteuid() != 0 { // of root, it is enough what its plugins are not given
 		_ = plugin.Conceal()
 	}
-	h, err := host.New(host.WithRoot(os.Getenv("TOOLHOST_TEST_ROOT")), host.WithPluginEnv(hostile.Mark+"="+os.Getenv(hostile.Mark)),
+	h, err := host.New(host.WithRoot(os.Getenv("TOOLHOST_TEST_ROOT")),
 		host.WithDefaults(func(all *plugin.Settings) {
+			all.Env = []string{hostile.Mark + "=" + os.Getenv(hostile.Mark)}
 			all.Namespace = plugin.Namespace(cmp.Or(os.Getenv(hostNamespace), string(plugin.NamespaceAuto)))
 		}))
 	if err == nil {

@@ -89,9 +89,8 @@ func strike(t *testing.T, a attack, carrier plugin.Carrier) {
 	s.mark = hostile.Mark + "=" + filepath.Base(filepath.Dir(s.root)) + filepath.Base(s.root)
 	h := require.Must(host.New(append([]host.Option{
 		host.WithRoot(s.root), host.WithDefaults(func(all *plugin.Settings) {
-			all.StartTimeout = ceiling
+			all.StartTimeout, all.Carrier, all.Env = ceiling, carrier, []string{s.mark}
 		}), host.WithLogger(s.logged.logger()),
-		host.WithPluginEnv(s.mark), host.WithDefaults(func(all *plugin.Settings) { all.Carrier = carrier }),
 	}, a.opts...)...))(t)
 	s.Host = h
 	beside, dir := plugintest.Dir(t, plugintest.Snoop), plugintest.Dir(t)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/known"
 	"github.com/toolhost/toolhost/internal/lockfile"
 	"github.com/toolhost/toolhost/internal/need"
@@ -193,7 +194,7 @@ func TestWantsMoreIsToldOnce(t *testing.T) {
 		require.NoError(t, h.Sync(t.Context(), dir))
 	}
 	const line = "plugin wants more than was accepted, and runs without"
-	if n := log.count(line); n != 1 || log.count(moreB) != 1 || log.count(string(plugin.EventWantsMore)) != 1 {
+	if n := log.count(line); n != 1 || log.count(moreB) != 1 || log.count(journal.WantsMore) != 1 {
 		t.Errorf("it is told %d times: %q", n, log.kept)
 	}
 	deploy(t, h, dir, "3"+needsABC)

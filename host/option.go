@@ -20,7 +20,6 @@ type options struct {
 	root       string
 	logger     hclog.Logger
 	defaults   plugin.Settings // of all plugins; tools that come from elsewhere have its limits
-	pluginEnv  []string
 	cacheDir   string
 	plugins    *string // the directory of their caches; empty: none; nil: the default
 	state      string  // a directory; empty: none
@@ -71,7 +70,7 @@ func WithLogHandler(h slog.Handler) Option {
 }
 
 // WithDefaults changes the settings of all plugins, which are [plugin.DefaultSettings]: time
-// limits, what calls travel on, restarts, idleness, limits on calls and results, the sandbox. Tools that do
+// limits, what calls travel on, variables, restarts, idleness, limits on calls and results, the sandbox. Tools that do
 // not come from a plugin have their limits too. [WithPluginSettings] changes those of single
 // plugins. Several changes are made in their order. Default: no change.
 func WithDefaults(change func(*plugin.Settings)) Option {
@@ -80,12 +79,6 @@ func WithDefaults(change func(*plugin.Settings)) Option {
 			change(&o.defaults)
 		}
 	}
-}
-
-// WithPluginEnv adds variables, NAME=value, to the few of the host's
-// environment that plugins see.
-func WithPluginEnv(env ...string) Option {
-	return func(o *options) { o.pluginEnv = append(o.pluginEnv, env...) }
 }
 
 // WithCache remembers in a directory, private to the user, what plugins say of themselves,
@@ -147,7 +140,8 @@ func WithState(dir string) Option { return func(o *options) { o.state = dir } }
 // directory cannot be used, that is logged. Default: true.
 func WithRollback(on bool) Option { return func(o *options) { o.noRollback = !on } }
 
-// WithAudit records every call. Default: calls are not recorded.
+// WithAudit records every call, for instance in the file that [audit.Open] returns, which the caller closes after
+// the host. Default: calls are not recorded.
 func WithAudit(sink audit.Sink) Option { return func(o *options) { o.audit = sink } }
 
 // WithAuditRequired refuses calls of tools at or above a safety level if their begin line
@@ -172,7 +166,8 @@ func WithGrants(caps ...tool.Capability) SessionOption {
 	return func(s *Session) { s.Grant(caps...) }
 }
 
-// WithApprover decides on dangerous calls. Default: none, and they are refused.
+// WithApprover decides on the calls that need approval: those of dangerous tools, and those for which the
+// operator says so ([Override]). [policy.ApproverFunc] makes one of a function. Default: none, and they are refused.
 func WithApprover(a policy.Approver) SessionOption { return func(s *Session) { s.approver = a } }
 
 // WithAsker answers the questions that tools ask during the session's calls, see [tool.Ask]. It

@@ -201,8 +201,13 @@ func (h *Host) Sandbox(name string) (plugin.SandboxStatus, bool) { return h.rost
 // plugin has that name. Without a name, it is what happened to all plugins.
 func (h *Host) Journal(name string) *journal.Journal { return h.roster.Journal(name) }
 
-// Status is what is to be known of a host's plugins as a whole.
+// Status is what is to be known of a host as a whole.
 type Status struct {
+	// Calls are how many are in progress, whatever they wait for. Without [WithAdmission] they are not counted.
+	Calls int
+	// Refused are the callers of which calls were refused in the last 30 seconds because they, or all
+	// together, have too many in progress ([WithAdmission]). Those refused last come first.
+	Refused []Refused
 	// Draining are the processes of plugins that were replaced or withdrawn and whose calls may still end,
 	// sorted by name.
 	Draining []plugin.Status
@@ -219,9 +224,12 @@ type Status struct {
 	DroppedEvents uint64
 }
 
-// Status returns how the plugins are doing as a whole; [Host.Plugins] has each of them.
+// Status returns how the host is doing as a whole; [Host.Plugins] has each plugin.
 func (h *Host) Status() Status {
-	out := Status{Draining: h.roster.Draining(), Skipped: h.roster.Skipped(), Faults: h.roster.Faults(), Waiting: h.waitingLocks()}
+	out := Status{
+		Calls: h.places.Used(), Refused: h.refusals.Now(),
+		Draining: h.roster.Draining(), Skipped: h.roster.Skipped(), Faults: h.roster.Faults(), Waiting: h.waitingLocks(),
+	}
 	for _, w := range out.Waiting {
 		out.Faults = append(out.Faults, w.Error)
 	}

@@ -84,7 +84,7 @@ func inUse() int {
 
 func search(t testing.TB, h *host.Host) {
 	t.Helper()
-	s := h.Session(host.WithDiscovery(host.DiscoverySearch))
+	s := h.Session(host.WithToolSearch(true))
 	res, err := s.Execute(t.Context(), tool.Call{Name: host.SearchTool, Arguments: json.RawMessage(`{"query":"argument"}`)})
 	if err != nil || !strings.Contains(res.Text(), "group") {
 		t.Fatal(res, err)

@@ -44,7 +44,7 @@ type handle = listed.Handle
 
 var _ tool.Provider = (*Session)(nil)
 
-// Session makes a session.
+// Session makes a session. Without options, its caller holds no capability, and calls that need approval are refused.
 func (h *Host) Session(opts ...SessionOption) *Session {
 	s := &Session{host: h, id: rand.Text(), holds: new(holds), replays: new(replays), notices: &subscriptions{registry: &h.registry}}
 	s.apply(opts)
@@ -87,9 +87,6 @@ func (s *Session) Plugins() []string { return s.holds.plugins() }
 
 // ID identifies the session.
 func (s *Session) ID() string { return s.id }
-
-// Approver returns what decides on dangerous calls; nil: they are refused.
-func (s *Session) Approver() policy.Approver { return s.approver }
 
 // ResultLimit returns how many characters of text a result may have; 0: any number.
 func (s *Session) ResultLimit() int { return s.limit }

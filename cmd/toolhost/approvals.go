@@ -21,18 +21,17 @@ import (
 
 const aboutApprovals = `Show and answer the questions that wait in the daemon's queue.
 
-A call that needs approval waits there if the configuration says so: ask: [queue],
-or ask: [client, queue] for what a client cannot ask itself, under approvals, a
-caller or a tool. What is approved is what runs: a call whose tool changes
-while it waits is denied.
+A call that needs approval waits there if the configuration says so: ask: [queue], or
+ask: [client, queue] for what a client cannot ask itself, under approvals, a caller or a tool.
+What is approved is what runs: a call whose tool changes while it waits is denied.
 
-A question waits for approvals.timeout (5m). It is denied when the daemon ends,
-and withdrawn when its caller gives up. Only the user who runs the daemon, and
-root, can answer; the first answer counts, and the audit log has who gave it.
+A question waits for approvals.timeout (5m). It is denied when the daemon ends, and withdrawn
+when its caller gives up. Only the user who runs the daemon, and root, can answer; the first
+answer counts, and the audit log has who gave it.
 
-The daemon is the one on the socket (--socket), whatever its root. With
---follow each question that comes is shown in full, and how it ends. On a terminal it asks you: y approves, n denies, and what
-you type after n is the reason; a line with nothing leaves the question to others.`
+The daemon is the one on the socket (--socket), whatever its root. With --follow each question is
+shown in full, and how it ends. On a terminal it asks you: y approves, n denies, and what you type
+after n is the reason; an empty line leaves the question to others.`
 
 func newApprovalsCommand(s *session.Session) *cobra.Command {
 	var follow bool

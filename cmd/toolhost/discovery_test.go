@@ -90,7 +90,7 @@ func TestDiscoveryQuality(t *testing.T) {
 			t.Errorf("%s: %v, %v", f, err, offer.Notes)
 		}
 	}
-	s := h.Session(host.WithDiscovery(host.DiscoverySearch), host.WithGrants(tool.FSRead, tool.FSWrite, tool.Exec))
+	s := h.Session(host.WithToolSearch(true), host.WithGrants(tool.FSRead, tool.FSWrite, tool.Exec))
 	hits := 0
 	for _, q := range queries {
 		args, _ := json.Marshal(map[string]any{"query": q.query, "limit": 3})

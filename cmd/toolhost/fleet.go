@@ -24,12 +24,12 @@ const aboutFleet = `Show the hosts of the daemon's fleet: other hosts that meet 
 tools the daemon mounts, and with which it shares its own, as nats in the configuration says.
 
 STATE is ready, draining (it ends its calls and takes no new ones), late (nothing was heard of
-it for longer than usual) or refused, for which the reason is told. TOOLS is how many it
-shares with this host, LOAD its calls in progress, and those it may have, and LATENCY what
-a call of this host is expected to take there: the median of its tools. With --on it is as another
-host sees it, which has this one as a peer with admin, or its key. Below are the tools that were
-called, at each host: SHARE of the last 100 calls, how long one is EXPECTED to take, and whether
-the host is EJECTED, so that calls go elsewhere. --json has the versions of tools, too.
+it for longer than usual) or refused, with the reason. TOOLS is how many it shares with this host,
+LOAD its calls in progress, and those it may have, and LATENCY what a call of this host is
+expected to take there: the median of its tools. Below are the tools that were called, at each
+host: SHARE of the last 100 calls, how long one is EXPECTED to take, and whether the host is
+EJECTED, so that calls go elsewhere. --json has the versions of tools, too. --on HOST shows the
+fleet as that host sees it, if it has this one's key, or this one as a peer with admin.
 
 Hosts know each other by their keys: toolhost fleet key prints that of this host. Those with
 the same key trust each other; others are named under nats.peers.`
@@ -52,9 +52,9 @@ func newFleetCommand(s *session.Session) *cobra.Command {
 		Use: "drain HOST", Short: "Have a host take no new calls of other hosts, or take them again",
 		Long: `Have a host take no new calls of other hosts, and end those in progress. The exit status is 0
 when the host has said so, and with --wait when its calls of other hosts have ended, after which it can
-be stopped; if --timeout is over before, the status is 7, and the error says how many are left. To
-interrupt the command ends only the wait. With --off it takes calls again. The host has to know this
-one by its own key, or as a peer with admin. This host can be drained too.`,
+be stopped; if --timeout is over before, the status is 7, and the error says how many are left.
+Interrupting the command ends only the wait. With --off it takes calls again. The host has to know
+this one by its own key, or as a peer with admin. This host can be drained too.`,
 		Example: `  toolhost fleet drain build-1 --wait
   toolhost fleet drain build-1 --timeout 5m
   toolhost fleet drain build-1 --off`,

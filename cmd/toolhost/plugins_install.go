@@ -27,26 +27,28 @@ REF is one of
   https://HOST/PATH/#NAME[@VERSION]  a directory with an index.json
   FILE.tar, DIRECTORY#NAME[@VERSION] the same on a disk
 
-A directory with one plugin needs no #NAME, and any REF may end in @sha256:DIGEST, which is that of
-the package. A download that is cut off resumes while the command runs.
+A directory with one plugin needs no #NAME, and any REF may end in the package's @sha256:DIGEST.
+An interrupted download resumes while the command runs.
 
-Shown are the tools with their safety, what they ask of callers, and what the process needs, with what
-is new. Without a terminal, and with --json, --yes is the answer. What trust: forbids is never installed.
+It shows the tools with their safety, what they ask of callers, what the process needs, and what
+is new, and asks. Without a terminal, and with --json, --yes is the answer. What trust: forbids is
+never installed.
 
-Plugins go to a directory of toolhost's own (install_dir). The lock next to it pins the files of all
-platforms that a package has, and where it came from; with --pin, or if the configuration names
-plugins or plugin_dirs, the project's toolhost.lock does too.
+Plugins go to a directory of toolhost's own (install_dir). The lock next to it pins the files of
+all platforms that a package has, and where it came from; with --pin, or if the configuration
+names plugins or plugin_dirs, the project's toolhost.lock does too.
 
-Without a REF, this machine is brought to what the project's lock says, else the user's: what it pins
-is installed, or exchanged in either direction, from where the lock says. Nothing is asked: the lock
-is the yes, also for what was withdrawn. Nothing is removed, the lock is not written, and plugins that
-toolhost did not install are left alone. With --mirror no other server is asked.
+Without a REF, what the project's lock pins, else the user's, is installed, or exchanged in either
+direction, from where the lock says. Nothing is asked: the lock is the confirmation, also for what
+was withdrawn. Nothing is removed, the lock is not written, and plugins that toolhost did not
+install are left alone. With --mirror no other server is asked.
 
-With --download the packages that are named, or that the lock pins, are only copied to a directory,
-for all platforms and with an index.json. Serve or carry it: --mirror DIR, or DIR#NAME as a REF.
+With --download the packages that are named, or that the lock pins, are only copied to a
+directory, for all platforms and with an index.json. Serve or carry it: --mirror DIR, or DIR#NAME
+as a REF.
 
-With --check nothing changes, and the exit status is 1 if anything would, or if there is a notice of what
-is installed: without a REF, by what upgrade --check found last.`
+With --check nothing changes, and the exit status is 1 if anything would, or if there is a notice
+of what is installed: without a REF, by what upgrade --check found last.`
 
 // installFlags are the flags of commands that install something.
 type installFlags struct {

@@ -26,11 +26,11 @@ func newPluginsLoginCommand(s *session.Session) *cobra.Command {
 	var noBrowser, forget bool
 	cmd := &cobra.Command{
 		Use: "login NAME", Short: "Log in to an MCP server that is reached by a URL",
-		Long: `Log in to an MCP server that is reached by a URL and wants OAuth: your browser shows the
-page of its authorization server, whose host is printed, and brings the answer to a port of this
-machine. It begins there, too, at a URL that is printed and good once. The tokens are kept in a file
-that only you can read, refreshed when they expire, and sent to the server's own host only. A daemon
-uses them from its next connection on, and a server that could not be used without them is started.
+		Long: `Log in to an MCP server that is reached by a URL and wants OAuth. Open the URL that is printed,
+which is good once, if your browser does not: it leads to the server's authorization server, whose
+host is printed, and returns to a port of this machine. The tokens are kept in a file that only you
+can read, refreshed when they expire, and sent to the server's own host only. A daemon uses them
+from its next connection on, and a server that could not be used without them is started.
 --forget forgets them, and the client that was registered for them.`,
 		Example: `  toolhost plugins login tracker
   toolhost plugins login tracker --forget`,

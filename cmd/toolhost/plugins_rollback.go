@@ -17,16 +17,15 @@ func newPluginsRollbackCommand(s *session.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rollback NAME [VERSION]",
 		Short: "Go back to the plugin's binary that served before",
-		Long: fmt.Sprintf(`Of a plugin that toolhost has installed, put the version in place that was there before, or the
-one that is named, and pin it: the last %d are kept, and nothing is fetched. It stays until
-another version is installed.
+		Long: fmt.Sprintf(`Go back to what served before, here and in the daemon, without losing a call. Repeat it to go
+back further.
 
-Of other plugins, go back to the binary of a plugin that served before the one that serves now, here and
-in the daemon, without losing a call. The plugin's file stays as it is. Again, it goes
-back to the one before that. Copies of the last %d binaries that served are kept, see
-toolhost plugins show NAME; a lock decides about them as about files.
+Of a plugin that toolhost has installed, the version before, or the one that is named, is put in
+place and pinned, until another version is installed. The last %d are kept, and nothing is fetched.
 
-It lasts until the file is another one, or until toolhost plugins restart NAME.`, installed.KeptVersions, pluginrun.KeptBinaries),
+Of any other plugin, the binary that served before runs, until the file changes or toolhost
+plugins restart NAME. Copies of the last %d are kept (toolhost plugins show NAME), and a lock
+applies to them as to files. The plugin's file stays as it is.`, installed.KeptVersions, pluginrun.KeptBinaries),
 		Example: `  toolhost plugins rollback files
   toolhost plugins rollback files 1.1.0`,
 		Args:              nameAndVersion,

@@ -23,17 +23,15 @@ import (
 
 const aboutTrace = `Run a plugin, or an MCP server, and print the sandbox that it needs.
 
-The plugin is started without a sandbox and, if a tool is named, that is called
-as toolhost call does: with the same arguments, flags, grants and approval. What
-the plugin and all that it starts read, write, connect to and start meanwhile is
-printed as lines for toolhost.yaml, without what every plugin has. What the call
-did not do is not in it, so call what the plugin is for, and read the lines
-before you use them. With --json they are as the author declares them (Needs).
+The plugin is started without a sandbox and, if a tool is named, that is called as toolhost call
+does: with the same arguments, flags, grants and approval. What the plugin and all that it starts
+read, write, connect to and start meanwhile is printed as lines for toolhost.yaml, without what
+every plugin has. Calls that were not made are not covered, so call what the plugin is for, and
+read the lines before you use them. With --json they are as the author declares them (Needs).
 
-Nothing is refused while a plugin is traced: trace what you would run without a
-sandbox. Its proxy variables name a proxy of the host, by which the names of
-hosts are known; what connects past it to other machines needs net: any. Paths
-below /proc and /sys are not in it, nor is what was only looked for.
+Nothing is refused while a plugin is traced: trace what you would run without a sandbox. Its proxy
+variables name a proxy of the host, which learns the names of hosts; what connects past it to other
+machines needs net: any. Paths below /proc and /sys, and what was only looked for, are left out.
 
 This needs Linux. No daemon is used, and no other plugin is started.`
 

@@ -16,7 +16,7 @@ import (
 	"github.com/toolhost/toolhost/internal/remedy"
 )
 
-const aboutServe = `Run the plugins as a daemon, until it is told to end.
+const aboutServe = `Run the plugins as a daemon, until it is stopped.
 
 Commands with the same root and plugin directories use it, by its socket, which only its user
 can open; with --no-daemon they work on their own. They say so once on a terminal, and whenever

@@ -21,7 +21,7 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
-const aboutTokens = `Make, show and revoke the tokens with which MCP clients come in by HTTP
+const aboutTokens = `Make, show and revoke the tokens with which MCP clients connect over HTTP
 (toolhost serve --mcp http).
 
 A token is the token of a caller: what it may do stands in the configuration, under callers,
@@ -29,7 +29,7 @@ and the audit log names it. A caller that is not named there holds no capability
 tokens may be of one caller, so that a new one can be handed out before the old one is revoked.
 
 A token is shown once, when it is made: only its digest is kept, in the user's state directory.
-It counts for each server of this user, at once and without a restart, and no longer once it is
+It is valid for each server of this user, at once and without a restart, until it is
 revoked; requests in progress with it are ended.`
 
 // tokenCommand is toolhost tokens.

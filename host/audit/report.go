@@ -48,7 +48,7 @@ type Mark struct {
 }
 
 // String returns the report for people, without a newline at its end.
-func (r *Report) String() string {
+func (r Report) String() string {
 	var b strings.Builder
 	for i := range r.Torn {
 		fmt.Fprintf(&b, "%v\n", &r.Torn[i])

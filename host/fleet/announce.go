@@ -109,7 +109,7 @@ func parseAnnouncement(data []byte) (*announcement, error) {
 		return nil, errMalformed
 	}
 	switch {
-	case len(a.Instance) != instanceSize || !ValidKey(a.Key):
+	case len(a.Instance) != instanceSize || !validKey(a.Key):
 		return nil, errMalformed
 	case a.Protocol.Max < spoken.Min || a.Protocol.Min > spoken.Max:
 		return a, nil // of which the rest may mean something else

@@ -217,7 +217,7 @@ func (c *Config) Check() error {
 		}
 		for _, key := range p.known() {
 			switch {
-			case !ValidKey(key):
+			case !validKey(key):
 				return bad("a key of host %s is not the public half of an NKey of the user type: it begins with U, and %s", name, remedy.FleetKey)
 			case keys[key] != "":
 				return bad("hosts %s and %s have the same key", keys[key], name)

@@ -29,7 +29,7 @@ func FuzzAnnouncement(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if len(a.id()) == 0 || !ValidKey(a.Key) || a.cleanName() != sanitize.Line(a.cleanName(), maxLabelLength) {
+		if len(a.id()) == 0 || !validKey(a.Key) || a.cleanName() != sanitize.Line(a.cleanName(), maxLabelLength) {
 			t.Errorf("%+v", a)
 		}
 		if a.foreign() == "" && (!ident.Valid(a.Name) || len(a.Labels) > maxLabels || len(a.Version) > maxLabelLength) {

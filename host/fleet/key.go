@@ -124,8 +124,8 @@ func (k Key) signNonce(nonce []byte) ([]byte, error) {
 	return k.pair.Sign(nonce)
 }
 
-// ValidKey reports whether text is the public half of a [Key].
-func ValidKey(text string) bool { return nkeys.IsValidPublicUserKey(text) }
+// validKey reports whether text is the public half of a [Key].
+func validKey(text string) bool { return nkeys.IsValidPublicUserKey(text) }
 
 // verified reports whether a signature of a message is that of the key with this public half.
 func verified(public string, message, signature []byte) bool {

@@ -135,7 +135,7 @@ func TestListsAreEachOnesOwn(t *testing.T) {
 			case "blind":
 				return h.Session(host.WithVisible(func(d tool.Definition) bool { return strings.HasPrefix(d.Name, "b.") })), nil
 			case "searcher":
-				return h.Session(host.WithDiscovery(host.DiscoverySearch)), nil
+				return h.Session(host.WithToolSearch(true)), nil
 			}
 			return h.Session(), nil
 		},

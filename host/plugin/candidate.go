@@ -21,6 +21,3 @@ type Skipped struct {
 	Path   string `json:"path"`
 	Reason string `json:"reason"`
 }
-
-// String returns the path and the reason.
-func (s Skipped) String() string { return s.Path + ": " + s.Reason }

@@ -25,8 +25,8 @@ type Settings struct {
 	SHA256 string `json:"-"`
 	// Args are arguments of the binary. Default: none.
 	Args []string `json:"arguments,omitempty" example:"--verbose"`
-	// Env holds variables, NAME=value, in addition to those of host.WithPluginEnv and
-	// the few that every plugin gets. Default: none.
+	// Env holds variables, NAME=value, in addition to the few of the host's environment that every plugin
+	// gets. Default: none.
 	Env []string `json:"-"`
 	// Config is the plugin's own configuration, a mapping that fits the schema of the plugin. In toolhost.yaml a text in
 	// it may be {from_env: NAME} or {from_file: PATH}, as in environment. Default: none.

@@ -32,8 +32,20 @@ type Entry struct {
 	Facts map[string]string `json:"facts,omitempty"`
 }
 
-// Kinds of events besides those of [plugin.Event].
+// Kinds of events. Those of the first group are in a host's log too, under "event".
 const (
+	StartFailed  = "start_failed"
+	Crashed      = "crashed"
+	Backoff      = "backoff"     // the next start has to wait
+	Quarantined  = "quarantined" // calls are refused for a while
+	Added        = "added"
+	Upgraded     = "upgraded"
+	Removed      = "removed"
+	Survived     = "survived"      // a process of a run that has ended lives on
+	WantsMore    = "wants_more"    // it declares needs that were not accepted, and runs without
+	EnforcesLess = "enforces_less" // a start was refused that would have enforced less than earlier ones
+	Open         = "open"          // it has started for the first time, and not all is closed to it
+
 	Started       = "started" // a process, or the connection to a server
 	Ended         = "ended"   // in good order
 	Refused       = "refused" // a start, by a lock or by what the configuration says of writing

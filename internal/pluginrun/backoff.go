@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -69,7 +70,7 @@ func (b *backoff) ended(now time.Time, well time.Duration, why string) {
 
 // consequence is what a failure leads to.
 type consequence struct {
-	event plugin.Event  // empty: the next call starts the plugin at once
+	event string        // empty: the next call starts the plugin at once
 	wait  time.Duration // until it is tried again
 	after int           // failures in a row
 }
@@ -80,9 +81,9 @@ func (b *backoff) consequence(now time.Time) consequence {
 	case out.wait <= 0:
 		return consequence{}
 	case b.quarantined():
-		out.event = plugin.EventQuarantined
+		out.event = journal.Quarantined
 	default:
-		out.event = plugin.EventBackoff
+		out.event = journal.Backoff
 	}
 	return out
 }

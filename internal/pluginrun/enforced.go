@@ -59,14 +59,14 @@ func (c Config) judge(name string, report sandbox.Report) error {
 }
 
 // startEvent is the event that a failed start is.
-func startEvent(err error) plugin.Event {
+func startEvent(err error) string {
 	if less := new(lessError); errors.As(err, &less) {
-		return plugin.EventEnforcesLess
+		return journal.EnforcesLess
 	}
 	if errors.Is(err, errPinned) {
 		return journal.Refused
 	}
-	return plugin.EventStartFailed
+	return journal.StartFailed
 }
 
 // Raised returns what is enforced by the process that runs now, and what was before if it wants no more;

@@ -8,29 +8,28 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
-// EventKey is the key of a log line's [plugin.Event]. Only lines of the host have it, never those of
+// EventKey is the key of a log line's kind of event. Only lines of the host have it, never those of
 // plugins.
 const EventKey = "event"
 
 // tell warns of an event, and keeps it in the journal.
-func (s *supervisor) tell(e plugin.Event, what, why string, args ...any) {
+func (s *supervisor) tell(event, what, why string, args ...any) {
 	why = sanitize.Line(why, 1000)
-	s.cfg.Logger.Warn(what, append([]any{EventKey, string(e), "plugin", s.name, "reason", why}, args...)...)
+	s.cfg.Logger.Warn(what, append([]any{EventKey, event, "plugin", s.name, "reason", why}, args...)...)
 	text := what + ": " + why
 	if i := slices.Index(args, any("last_words")); i >= 0 {
 		text += fmt.Sprintf("; it wrote last: %v", args[i+1])
 	}
-	s.cfg.Journal.Tell(hclog.Warn.String(), string(e), text, args...)
+	s.cfg.Journal.Tell(hclog.Warn.String(), event, text, args...)
 }
 
 func (s *supervisor) tellConsequence(then consequence) {
-	what := map[plugin.Event]string{
-		plugin.EventBackoff: "plugin waits for its next start", plugin.EventQuarantined: "plugin is quarantined",
+	what := map[string]string{
+		journal.Backoff: "plugin waits for its next start", journal.Quarantined: "plugin is quarantined",
 	}[then.event]
 	if what != "" {
 		wait := then.wait.Round(100 * time.Millisecond)
@@ -57,7 +56,7 @@ func (s *supervisor) tellEnd(run *instance) {
 		if words := cmp.Or(run.proc.output.stderr.cause(), run.proc.output.stderr.last()); words != "" {
 			args = append(args, "last_words", words)
 		}
-		s.tell(plugin.EventCrashed, "plugin crashed", run.end.reason, args...)
+		s.tell(journal.Crashed, "plugin crashed", run.end.reason, args...)
 		s.tellConsequence(run.end.then)
 		return
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/toolhost/toolhost/internal/callctx"
 	"github.com/toolhost/toolhost/internal/cgroup"
 	"github.com/toolhost/toolhost/internal/deadline"
+	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -163,7 +164,7 @@ const survivorPause = time.Second
 func (s *supervisor) outlast(p *process) {
 	look := func() {
 		defer p.box.shut()
-		s.tell(plugin.EventSurvived, "a process of the plugin lives on", "its run has ended, and it could not be ended with that; "+
+		s.tell(journal.Survived, "a process of the plugin lives on", "its run has ended, and it could not be ended with that; "+
 			"it is refused what its sandbox refuses, and looked for again", "ran as", p.forked.Load())
 		for pause := survivorPause; !p.box.isEmpty(s.life, pause); pause = min(2*pause, time.Minute) {
 			p.cmd.group.End()

@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/known"
 	"github.com/toolhost/toolhost/internal/pluginrun"
@@ -34,7 +33,7 @@ func (s *source) raise() {
 		r.log.Warn("what is enforced of a plugin's sandbox is not remembered", "plugin", s.member.owner, "error", err)
 	}
 	if advice := s.plugin.Sandbox().Advice; before == nil && advice != "" {
-		s.member.tellText(plugin.EventOpen, "plugin has started for the first time, and not all is closed to it", "open", advice)
+		s.member.tellText(journal.Open, "plugin has started for the first time, and not all is closed to it", "open", advice)
 	}
 }
 

@@ -171,7 +171,7 @@ func (m *member) begin(ctx context.Context) (end func(), err error) {
 
 // tell logs what has become of the plugin, and keeps it in its journal. Args are keys and
 // values, which the plugin may have chosen.
-func (m *member) tell(e plugin.Event, what string, args ...any) {
+func (m *member) tell(event, what string, args ...any) {
 	text := what
 	for i := 0; i+1 < len(args); i += 2 {
 		value := sanitize.Line(fmt.Sprint(args[i+1]), 100)
@@ -179,15 +179,15 @@ func (m *member) tell(e plugin.Event, what string, args ...any) {
 			text += fmt.Sprintf(" %v=%s", args[i], value)
 		}
 	}
-	m.roster.log.Info(what, append([]any{pluginrun.EventKey, string(e), "plugin", m.owner}, args...)...)
-	m.journal.Tell(hclog.Info.String(), string(e), text, args...)
+	m.roster.log.Info(what, append([]any{pluginrun.EventKey, event, "plugin", m.owner}, args...)...)
+	m.journal.Tell(hclog.Info.String(), event, text, args...)
 }
 
 // tellText is tell of a text, which may be long.
-func (m *member) tellText(e plugin.Event, what, key, text string, args ...any) {
+func (m *member) tellText(event, what, key, text string, args ...any) {
 	text = sanitize.Line(text, 1000)
-	m.roster.log.Info(what, append([]any{pluginrun.EventKey, string(e), "plugin", m.owner, key, text}, args...)...)
-	m.journal.Tell(hclog.Info.String(), string(e), what+": "+text)
+	m.roster.log.Info(what, append([]any{pluginrun.EventKey, event, "plugin", m.owner, key, text}, args...)...)
+	m.journal.Tell(hclog.Info.String(), event, what+": "+text)
 }
 
 // compile makes entries of what a source said. A plugin of which nothing can be used is

@@ -136,7 +136,7 @@ func (s *source) compareNeeds() {
 	}
 	r.mu.Unlock()
 	if tell {
-		m.tellText(plugin.EventWantsMore, "plugin wants more than was accepted, and runs without", "more", wants.Text, "accept", wants.Accept)
+		m.tellText(journal.WantsMore, "plugin wants more than was accepted, and runs without", "more", wants.Text, "accept", wants.Accept)
 	}
 }
 

@@ -26,8 +26,6 @@ type Options struct {
 	// Plugin is how every plugin is run. Root, HostVersion, Logger and OnState are required;
 	// Settings, Sockets, Pins, Admit and Changed are set for each plugin.
 	Plugin pluginrun.Config
-	// Env are variables, NAME=value, of every plugin.
-	Env []string
 	// Workspace is the root with links resolved. What changes in it is held for the
 	// operator.
 	Workspace string

@@ -11,6 +11,7 @@ import (
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/callstage"
 	"github.com/toolhost/toolhost/internal/deadline"
+	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -61,7 +62,7 @@ func (m *member) mount(ctx context.Context, old, next *source) error {
 	err := m.load(ctx, next, startIfQuick)
 	m.roster.keepTrying(next)
 	if about, known := next.plugin.Description(); known {
-		m.tell(plugin.EventAdded, "server mounted", "version", about.Version, "tools", len(about.Tools))
+		m.tell(journal.Added, "server mounted", "version", about.Version, "tools", len(about.Tools))
 	}
 	return err
 }

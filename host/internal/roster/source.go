@@ -123,7 +123,6 @@ func (s *source) config() pluginrun.Config {
 	r := s.member.roster
 	c := r.opts.Plugin
 	c.Settings = s.settings
-	c.Env = slices.Concat(r.opts.Env, c.Env)
 	c.Sockets = func() (string, error) { return r.sockets.path(s.member.owner) }
 	c.Pins = s.pins
 	c.Admit, c.Changed, c.Offers, c.Learned = s.mayStart, s.changed, s.offered, s.learned

@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/internal/manifest"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/journal"
 )
 
 // step is what is to be done for one plugin's name.
@@ -201,7 +202,7 @@ func (m *member) applyStep(ctx context.Context, st step) error {
 		}
 		err = m.load(ctx, added, st.startRule())
 		if about, known := added.plugin.Description(); known {
-			m.tell(plugin.EventAdded, "plugin added", "version", about.Version, "tools", len(about.Tools))
+			m.tell(journal.Added, "plugin added", "version", about.Version, "tools", len(about.Tools))
 		}
 		return err
 	case now.path == "": // a server, or a provider that the embedder attached, has this name

@@ -51,7 +51,7 @@ func (m *member) upgrade(ctx context.Context, old, next *source) error {
 	from, _ := old.plugin.Description()
 	to, _ := next.plugin.Description()
 	m.upgrades.Add(1)
-	m.tell(plugin.EventUpgraded, "plugin upgraded", "from", from.Version, "to", to.Version, "tools", len(to.Tools))
+	m.tell(journal.Upgraded, "plugin upgraded", "from", from.Version, "to", to.Version, "tools", len(to.Tools))
 	return leftOut
 }
 
@@ -139,7 +139,7 @@ func (m *member) withdraw(s *source) {
 	if err != nil {
 		return
 	}
-	m.tell(plugin.EventRemoved, "plugin withdrawn")
+	m.tell(journal.Removed, "plugin withdrawn")
 	m.roster.ReturnNames()
 }
 

@@ -19,7 +19,7 @@ import (
 // so.
 const Tool = "hostile.do"
 
-// Mark is a variable that a test may set, by the host's WithPluginEnv, to find
+// Mark is a variable that a test may set, by the plugins' settings, to find
 // what a plugin has started and left behind.
 const Mark = "TOOLHOST_TEST_MARK"
 

@@ -24,11 +24,9 @@ func cached(t *testing.T, dir, name, root, caches string, needs *tool.Needs, set
 	env := require.Must(json.Marshal(needs))(t)
 	opts := []host.Option{
 		host.WithRoot(root), host.WithPluginCache(caches), host.WithDefaults(func(all *plugin.Settings) {
-			all.Sandbox = settings.Sandbox
+			all.Sandbox, all.Namespace = settings.Sandbox, settings.Namespace
+			all.Env = []string{needsVariable + "=" + string(env), "CACHES=" + caches}
 		}), host.WithProtected(filepath.Dir(caches)),
-		host.WithPluginEnv(needsVariable+"="+string(env), "CACHES="+caches), host.WithDefaults(func(all *plugin.Settings) {
-			all.Namespace = settings.Namespace
-		}),
 	}
 	h := require.Must(host.New(opts...))(t)
 	t.Cleanup(func() {

@@ -134,7 +134,9 @@ func goEnv(t *testing.T) host.Option {
 	t.Helper()
 	g := require.Must(gophers())(t)
 	flags := strings.TrimSpace(os.Getenv("GOFLAGS") + " -mod=mod")
-	return host.WithPluginEnv("GOMODCACHE="+g.modules, "GOFLAGS="+flags, "GONOSUMDB=*")
+	return host.WithDefaults(func(all *plugin.Settings) {
+		all.Env = append(all.Env, "GOMODCACHE="+g.modules, "GOFLAGS="+flags, "GONOSUMDB=*")
+	})
 }
 
 func TestShippedFiles(t *testing.T) {

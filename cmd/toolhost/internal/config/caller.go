@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -33,7 +32,7 @@ type Caller struct {
 	// them can be asked; yes and no are your own answer to all of them. Quote yes and no if your editor takes them for
 	// true and false.
 	Approval Answer `json:"approval,omitempty" enum:"ask,yes,no" default:"ask"`
-	// Ask is who is asked about its calls, as in approvals.ask. Default: as approvals.ask says.
+	// Ask names those who are asked about its calls, as in approvals.ask. Default: as approvals.ask says.
 	Ask []Asker `json:"ask,omitempty" is:"asker" example:"client,queue"`
 	// Names are the names of tools that its MCP clients get: alias gives those that every model takes, such as
 	// fs_read, and canonical the tools' own, such as fs.read. Calls take both.
@@ -41,7 +40,7 @@ type Caller struct {
 	// Discovery is how its MCP clients and programs find tools: list shows them all; search shows tools.search,
 	// which finds tools by words, tools.call, which calls them, and tools.read, which calls safe ones only, for more
 	// tools than a model should see at once. Commands list all in either case.
-	Discovery host.Discovery `json:"discovery,omitempty" enum:"list,search" default:"list" example:"search"`
+	Discovery string `json:"discovery,omitempty" enum:"list,search" default:"list" example:"search"`
 	// ResultLimit cuts the text of results to this many characters; 0 cuts nothing.
 	ResultLimit int `json:"result_limit" minimum:"0" maximum:"1073741824" example:"20000"`
 }

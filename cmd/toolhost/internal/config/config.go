@@ -66,7 +66,7 @@ type Config struct {
 	// Defaults are settings of all plugins, which plugins that are named under plugins may override.
 	Defaults Plugin `json:"defaults" without:"arguments,config"`
 	// Plugins are settings of single plugins, by the names of their files without toolhost-plugin- in front and .exe
-	// at the end. A plugin can have all the settings of defaults, which it overrides, and a few more.
+	// at the end.
 	Plugins map[string]Plugin `json:"plugins,omitempty" key:"plugin_name"`
 	// Servers are MCP servers whose tools are served as NAME.TOOL, by the names that you give them. In their texts
 	// ${NAME} is the value of a variable and ${NAME:-text} has a default; a variable that is not set costs that server
@@ -151,9 +151,9 @@ const (
 type Approvals struct {
 	// Timeout is how long a question waits for an answer before it counts as a no, 1s to 24h.
 	Timeout time.Duration `json:"timeout" minimum:"1s" default:"5m" example:"1m"`
-	// Ask is who is asked about calls that need approval, in this order, the first that can be: client is the program
-	// that makes the call, which asks its user (an MCP client, or a command on its terminal), terminal is the terminal
-	// on which toolhost itself runs, and queue is the daemon's queue, which you answer with toolhost approvals.
+	// Ask names those who are asked about calls that need approval, in this order, the first that can be: client is
+	// the program that makes the call, which asks its user (an MCP client, or a command on its terminal), terminal the
+	// terminal on which toolhost itself runs, and queue the daemon's queue, which you answer with toolhost approvals.
 	Ask []Asker `json:"ask" is:"asker" default:"client" example:"client,queue"`
 }
 
@@ -174,7 +174,7 @@ const (
 // Tool is what you decide about one tool. What is not set here is as the plugin claims.
 type Tool struct {
 	host.Override
-	// Ask is who is asked about its calls, as in approvals.ask, whoever calls. Default: as the caller's.
+	// Ask names those who are asked about its calls, as in approvals.ask, whoever calls. Default: as the caller's.
 	Ask []Asker `json:"ask,omitempty" is:"asker" example:"queue"`
 }
 

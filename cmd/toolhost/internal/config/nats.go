@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/nats-io/nkeys"
+
 	"github.com/toolhost/toolhost/host/fleet"
 )
 
@@ -163,7 +165,7 @@ func (r *reader) checkNATS(n NATS) {
 			switch {
 			case k == "":
 				continue
-			case !fleet.ValidKey(k):
+			case !nkeys.IsValidPublicUserKey(k):
 				r.at(at, "print it there with toolhost fleet key", "it is not the public half of a host's key: a letter or digit is wrong")
 			case keys[k] != "":
 				r.at(at, "remove one of them", "%s has this key too", keys[k])

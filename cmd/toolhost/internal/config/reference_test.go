@@ -11,8 +11,8 @@ import (
 	"github.com/toolhost/toolhost/internal/setting"
 )
 
-// table writes the page of the reference.
-type table struct {
+// A pageWriter writes the page of the reference.
+type pageWriter struct {
 	*generator
 	*testing.T
 	bytes.Buffer
@@ -29,12 +29,12 @@ const page = `<!-- Made by make generate from the Go types of toolhost.yaml. -->
 
 ` + "`toolhost config init` writes a file with every setting commented out, `config check` finds mistakes,\n" +
 	"`config` prints what is in force, `config explain KEY` what a key means, and `config explain --json` the JSON Schema.\n" +
-	"[Configure the host](../how-to/configure.md) says how the file is found and trusted.\n" + head
-
-const head = "\n| key | value | default | meaning |\n|---|---|---|---|\n"
+	"[Configure the host](../how-to/configure.md) says how the file is found and trusted.\n\n"
 
 func (g *generator) reference(t *testing.T) []byte {
-	r := &table{generator: g, T: t, told: map[reflect.Type]string{}, seen: map[reflect.Type][]*setting.Setting{}, said: map[string]string{}}
+	r := &pageWriter{
+		generator: g, T: t, told: map[reflect.Type]string{}, seen: map[reflect.Type][]*setting.Setting{}, said: map[string]string{},
+	}
 	r.WriteString(page)
 	has := reflect.ValueOf(*Default())
 	for _, m := range described().Members {
@@ -50,12 +50,12 @@ func (g *generator) reference(t *testing.T) []byte {
 	return r.Bytes()
 }
 
-func (r *table) section(m *setting.Setting, has reflect.Value) {
+func (r *pageWriter) section(m *setting.Setting, has reflect.Value) {
 	s, prefix := m, m.Name+"."
-	fmt.Fprintf(&r.Buffer, "\n## %s\n\n%s\n", m.Name, cell(r.doc(r.T, described().Go, m.Field.Name)))
+	fmt.Fprintf(&r.Buffer, "\n## %s\n\n%s\n", m.Name, escaped(r.doc(r.T, described().Go, m.Field.Name)))
 	if m.Names != nil {
 		s, prefix, has = m.Each, prefix+"NAME.", prototype(m.Each.Go)
-		fmt.Fprintf(&r.Buffer, "%s\n", cell(r.doc(r.T, s.Go, "")))
+		fmt.Fprintf(&r.Buffer, "%s\n", escaped(r.doc(r.T, s.Go, "")))
 	}
 	rows := s.Members
 	if at := r.told[s.Go]; at != "" {
@@ -66,12 +66,12 @@ func (r *table) section(m *setting.Setting, has reflect.Value) {
 	} else {
 		r.told[s.Go], r.seen[s.Go] = m.Name, rows
 	}
-	r.WriteString(head)
+	r.WriteString("\n")
 	r.rows(prefix, s.Go, rows, has, m.Name)
 }
 
 // rows writes the members of a mapping. Those of a type that a section has listed are there.
-func (r *table) rows(prefix string, in reflect.Type, all []*setting.Setting, has reflect.Value, section string) {
+func (r *pageWriter) rows(prefix string, in reflect.Type, all []*setting.Setting, has reflect.Value, section string) {
 	for _, m := range all {
 		s, key, value := m, prefix+m.Name, has.FieldByIndex(index(r.T, has.Type(), m.Field))
 		about := r.doc(r.T, declared(in, m.Field.Name), m.Field.Name)
@@ -89,21 +89,24 @@ func (r *table) rows(prefix string, in reflect.Type, all []*setting.Setting, has
 		case len(s.Members) == 0 || s.Also != nil:
 			r.row(prefix, in, m, has)
 		case at != "":
-			fmt.Fprintf(&r.Buffer, "| `%s` | [as for %s](#%s) | | |\n", key, at, at)
+			fmt.Fprintf(&r.Buffer, "- `%s`: [as for %s](#%s)\n", key, at, at)
 		default:
 			r.told[s.Go] = section
-			fmt.Fprintf(&r.Buffer, "| `%s` | a mapping | | %s |\n", key, cell(about))
+			fmt.Fprintf(&r.Buffer, "- `%s`: %s\n", key, escaped(about))
 			r.rows(key+".", s.Go, s.Members, value, section)
 		}
 	}
 }
 
 // row writes one setting.
-func (r *table) row(prefix string, in reflect.Type, s *setting.Setting, has reflect.Value) {
+func (r *pageWriter) row(prefix string, in reflect.Type, s *setting.Setting, has reflect.Value) {
 	about, value, _ := strings.Cut(r.doc(r.T, declared(in, s.Field.Name), s.Field.Name), " Default: ")
 	value = strings.TrimSuffix(value, ".")
 	if d := r.defaultOf(r.T, s, has.FieldByIndex(index(r.T, has.Type(), s.Field))); len(d) > 0 {
 		value = "`" + string(bytes.Trim(d, `"`)) + "`"
+	}
+	if value != "" {
+		value = "; default: " + value
 	}
 	about = strings.Replace(about, " * stands for any characters.", "", 1)
 	if first := r.said[about]; first != "" {
@@ -111,7 +114,7 @@ func (r *table) row(prefix string, in reflect.Type, s *setting.Setting, has refl
 	} else {
 		r.said[about] = prefix + s.Name
 	}
-	fmt.Fprintf(&r.Buffer, "| `%s` | %s | %s | %s |\n", prefix+s.Name, cell(inHead.Replace(what(s))), cell(value), cell(about))
+	fmt.Fprintf(&r.Buffer, "- `%s` (%s%s): %s\n", prefix+s.Name, escaped(inHead.Replace(what(s))), escaped(value), escaped(about))
 }
 
 // inHead takes out of values what the head of the page says.
@@ -136,9 +139,9 @@ func what(s *setting.Setting) string {
 	return "a mapping of names"
 }
 
-// cell escapes a text for a cell of a table. What is between backquotes stays as it is.
-func cell(text string) string {
-	parts := strings.Split(strings.NewReplacer("|", `\|`, "\n", " ").Replace(text), "`")
+// escaped is a text on one line of Markdown. What is between backquotes stays as it is.
+func escaped(text string) string {
+	parts := strings.Split(strings.ReplaceAll(text, "\n", " "), "`")
 	for i := 0; i < len(parts); i += 2 {
 		parts[i] = strings.NewReplacer("*", `\*`, "<", "&lt;").Replace(parts[i])
 	}

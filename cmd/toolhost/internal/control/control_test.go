@@ -86,7 +86,7 @@ func newService(t *testing.T) *service {
 }
 
 func (s *service) State() control.State {
-	return control.State{PID: os.Getpid(), Calls: s.Host.Admission().Calls, Tools: s.Host.Len(), Identity: control.Identity{Root: s.Host.Root()}}
+	return control.State{PID: os.Getpid(), Calls: s.Host.Status().Calls, Tools: s.Host.Len(), Identity: control.Identity{Root: s.Host.Root()}}
 }
 
 // visitor is a user who may call tools.

@@ -20,9 +20,9 @@ type Own struct {
 
 // State implements [Service].
 func (o *Own) State() State {
-	load, status := o.Host.Admission(), o.Host.Status()
+	status := o.Host.Status()
 	return State{
-		Version: host.Version, Revision: Revision(), PID: os.Getpid(), Calls: load.Calls, Refused: load.Refused, Tools: o.Host.Len(),
+		Version: host.Version, Revision: Revision(), PID: os.Getpid(), Calls: status.Calls, Refused: status.Refused, Tools: o.Host.Len(),
 		Plugins: o.Host.Plugins(), Skipped: status.Skipped, Leaving: status.Draining, Logs: o.Host.Journal("").Dir(),
 	}
 }

@@ -42,11 +42,11 @@ func (c command) write(b *strings.Builder) {
 		c.Long = c.Short + "."
 	}
 	writeProse(b, c.Long)
-	if c.Usage != "" {
-		fmt.Fprintf(b, "\n```text\n%s\n```\n", c.Usage)
+	if usage := strings.TrimSuffix(c.Usage, " [flags]"); usage != c.Name && usage != "" {
+		fmt.Fprintf(b, "\n```text\n%s\n```\n", usage)
 	}
 	if len(c.Flags) > 0 {
-		b.WriteString("\n| flag | meaning | default |\n|---|---|---|\n")
+		b.WriteString("\n")
 	}
 	for _, f := range c.Flags {
 		name := "--" + f.Name
@@ -56,11 +56,11 @@ func (c command) write(b *strings.Builder) {
 		if f.Value != "" {
 			name += " " + f.Value
 		}
-		value := ""
+		usage := cell(f.Usage)
 		if f.Default != "" {
-			value = "`" + f.Default + "`"
+			usage += " (default " + f.Default + ")"
 		}
-		fmt.Fprintf(b, "| `%s` | %s | %s |\n", name, cell(f.Usage), value)
+		fmt.Fprintf(b, "- `%s`: %s\n", name, usage)
 	}
 	if c.Example != "" {
 		fmt.Fprintf(b, "\n```text\n%s\n```\n", strings.ReplaceAll(strings.TrimPrefix(c.Example, "  "), "\n  ", "\n"))

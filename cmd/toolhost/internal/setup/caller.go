@@ -103,7 +103,7 @@ func (c Caller) Session() []host.SessionOption {
 			Name: c.name, Rate: &c.says.Rate, Calls: c.says.MaxCalls, Account: c.account, Via: c.via, Client: c.client,
 		}),
 		host.WithGrants(c.says.Grants...), host.WithVisible(c.Sees), host.WithResultLimit(c.says.ResultLimit),
-		host.WithDiscovery(c.says.Discovery),
+		host.WithToolSearch(c.says.Discovery == "search"),
 	}
 }
 

@@ -48,10 +48,10 @@ func (s *subject) inHost(ctx context.Context, box plugin.Sandbox, by *observe.Tr
 	if err != nil {
 		return skip("%v", err)
 	}
-	h, err := host.New(host.WithRoot(s.root), host.WithPluginEnv("TMPDIR="+temp),
-		host.WithPluginCache(filepath.Join(s.dir, "cache")),
+	h, err := host.New(host.WithRoot(s.root), host.WithPluginCache(filepath.Join(s.dir, "cache")),
 		host.WithDefaults(func(settings *plugin.Settings) {
 			settings.StartTimeout, settings.Config, settings.Sandbox, settings.Trace = s.Timeout, s.Config, box, by
+			settings.Env = []string{"TMPDIR=" + temp}
 		}))
 	if err != nil {
 		return skip("%v", err)
