@@ -62,3 +62,30 @@ func TestBadHooks(t *testing.T) {
 		t.Errorf("Close: %v", err)
 	}
 }
+
+// Span is told of every call before it returns, whatever the other hooks do, and may panic.
+func TestSpanHook(t *testing.T) {
+	t.Parallel()
+	blocked := make(chan struct{})
+	t.Cleanup(func() { close(blocked) })
+	var seen []string
+	h := newHost(t, host.WithHooks(policy.Hooks{After: func(policy.Event) { <-blocked }, Span: func(e policy.Event) {
+		if seen = append(seen, e.Call.Name); e.Definition != nil {
+			seen[len(seen)-1] += " is " + e.Definition.Name
+		}
+		panic("a hook's mistake")
+	}}))
+	require.NoError(t, h.Register(echo("group.works")))
+	for range 3000 { // more than the queue of After holds
+		if out := h.Call(t.Context(), tool.Call{Name: "group_works"}); !out.Success {
+			t.Fatalf("outcome %+v", out)
+		}
+	}
+	h.Call(t.Context(), tool.Call{Name: "missing"})
+	if n := len(seen); n != 3001 || seen[0] != "group_works is group.works" || seen[n-1] != "missing" {
+		t.Errorf("it was told of %d calls, the last of %q", n, seen[n-1])
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	_ = h.Close(over)
+}

@@ -127,7 +127,9 @@ func (t *Trace) Finish(took time.Duration, call tool.Call, res tool.Result) {
 		p.Checked = tool.Duration(took - p.answered)
 	}
 	for _, d := range [...]*tool.Duration{&p.Asked, &p.Retried, &p.Started, &p.Handshake, &p.Queued, &p.Sent, &p.Ran, &p.Checked} {
-		*d = tool.Duration(time.Duration(*d).Round(time.Microsecond))
+		if *d != 0 { // nearly all are zero, and each is a division
+			*d = tool.Duration(time.Duration(*d).Round(time.Microsecond))
+		}
 	}
 	p.BytesIn, p.BytesOut = len(call.Arguments), wire.ResultSize(res)
 	p.EstimatedTokens = (p.BytesIn + p.BytesOut) / bytesPerToken

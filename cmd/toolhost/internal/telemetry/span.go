@@ -112,6 +112,7 @@ func (x *Exporter) describe() *resourcepb.Resource {
 // spans returns the spans of calls.
 func (x *Exporter) spans(batch []*ended) []*tracepb.ResourceSpans {
 	scope := &tracepb.ScopeSpans{Scope: &commonpb.InstrumentationScope{Name: "github.com/toolhost/toolhost", Version: host.Version}}
+	scope.Spans = make([]*tracepb.Span, 0, 2*len(batch))
 	for _, e := range batch {
 		scope.Spans = x.append(scope.Spans, e)
 	}
@@ -130,6 +131,12 @@ func (x *Exporter) append(to []*tracepb.Span, e *ended) []*tracepb.Span {
 		kind = tracepb.Span_SPAN_KIND_SERVER
 	}
 	toolIs := sanitize.Line(e.Call.Name, maxText)
+	ids := make([]byte, 0, 80) // of all its spans
+	decoded := func(id string) []byte {
+		begin := len(ids)
+		ids, _ = hex.AppendDecode(ids, []byte(id)) // which is valid
+		return ids[begin:len(ids):len(ids)]
+	}
 	trace, flags := decoded(tracecontext.ID(e.Trace.Parent)), uint32(0)
 	if tracecontext.IsSampled(e.Trace.Parent) {
 		flags = 1
@@ -196,8 +203,10 @@ func (x *Exporter) append(to []*tracepb.Span, e *ended) []*tracepb.Span {
 		}
 		below := &tracepb.Span{
 			Name: phase.name, Kind: phase.kind, TraceId: trace, Flags: flags,
-			SpanId: binary.NativeEndian.AppendUint64(nil, rand.Uint64()|1), ParentSpanId: s.SpanId,
+			ParentSpanId: s.SpanId,
 		}
+		ids = binary.NativeEndian.AppendUint64(ids, rand.Uint64()|1)
+		below.SpanId = ids[len(ids)-8 : len(ids) : len(ids)]
 		to, begin = append(to, below), lasts(below, begin, time.Duration(phase.took))
 	}
 	return to
@@ -208,12 +217,6 @@ func lasts(s *tracepb.Span, begin int64, took time.Duration) (end int64) {
 	end = begin + int64(took)
 	s.StartTimeUnixNano, s.EndTimeUnixNano = uint64(begin), uint64(end) //nolint:gosec // not before 1970
 	return end
-}
-
-// decoded returns the bytes of an ID, which is valid.
-func decoded(id string) []byte {
-	b, _ := hex.DecodeString(id)
-	return b
 }
 
 // attribute returns an attribute of which there are few.
@@ -231,9 +234,23 @@ func (x *Exporter) attribute(key, value string) *attribute {
 }
 
 func newAttribute(key, value string) *attribute {
-	return &attribute{Key: key, Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_StringValue{StringValue: value}}}
+	var parts struct { // allocated together
+		attribute attribute
+		value     commonpb.AnyValue
+		text      commonpb.AnyValue_StringValue
+	}
+	parts.text.StringValue, parts.value.Value = value, &parts.text
+	parts.attribute.Key, parts.attribute.Value = key, &parts.value
+	return &parts.attribute
 }
 
 func number(key string, n int) *attribute {
-	return &attribute{Key: key, Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_IntValue{IntValue: int64(n)}}}
+	var parts struct {
+		attribute attribute
+		value     commonpb.AnyValue
+		number    commonpb.AnyValue_IntValue
+	}
+	parts.number.IntValue, parts.value.Value = int64(n), &parts.number
+	parts.attribute.Key, parts.attribute.Value = key, &parts.value
+	return &parts.attribute
 }
