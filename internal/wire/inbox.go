@@ -16,6 +16,8 @@ import (
 // continues where the last one stopped, even within a frame.
 type inbox struct {
 	r         *bufio.Reader
+	pending   func() int    // bytes of the carrier that r would not wait for
+	streak    int           // bytes of the frames since ready was false
 	interrupt interruptible // nil: reading cannot be interrupted
 	grant     func(number uint32, bytes int)
 
@@ -43,6 +45,8 @@ const (
 	// readBuffer is the size of the buffer for headers and small frames. It is small,
 	// because the part of a chunk that is read into it is copied twice.
 	readBuffer = 16 << 10
+	// smallBuffer is that of a carrier from which reading little costs little.
+	smallBuffer = 2 << 10
 	// messageWindow is how much of a message may be in transit, in bytes: just enough
 	// to keep the sender busy.
 	messageWindow = 1 << 20
@@ -52,8 +56,12 @@ const (
 )
 
 func newInbox(c Carrier, grant func(uint32, int)) *inbox {
+	buffer, pending := readBuffer, func() int { return 0 }
+	if m, ok := c.(memoryCarrier); ok {
+		buffer, pending = smallBuffer, m.Pending
+	}
 	in := &inbox{
-		r: bufio.NewReaderSize(c, readBuffer), grant: grant,
+		r: bufio.NewReaderSize(c, buffer), pending: pending, grant: grant,
 		messages: map[uint32]*message{}, discarded: map[uint32]int{}, budget: assemblyBudget,
 	}
 	in.interrupt, _ = c.(interruptible)
@@ -71,6 +79,7 @@ func (in *inbox) next(route, handle func(frame) error) error {
 		}
 		_, _ = in.r.Discard(length) // cannot fail after Peek
 		in.inPayload, in.frame, in.dest, in.toDiscard = true, f, nil, f.size
+		in.streak += length + f.size
 		if err := route(f); err != nil {
 			return err
 		}
@@ -105,21 +114,30 @@ func unexpectedEOF(err error) error {
 // readInto reads the payload into b, which has the payload's size.
 func (in *inbox) readInto(b []byte) { in.dest, in.toDiscard = b, 0 }
 
-// ready reports whether the next frame is buffered completely, so that reading it does
-// not block.
-func (in *inbox) ready() bool {
+// ready reports whether the next frame has come completely, so that reading it does not block. What a carrier has in memory
+// counts for a while only: others wait for their turn, or for what is to be sent.
+func (in *inbox) ready() (is bool) {
+	there := in.r.Buffered()
+	if in.streak < readBuffer {
+		there += in.pending()
+	}
+	defer func() {
+		if !is {
+			in.streak = 0
+		}
+	}()
 	if in.inPayload {
-		return in.r.Buffered() >= len(in.dest)+in.toDiscard
+		return there >= len(in.dest)+in.toDiscard
 	}
 	short := false
 	f, length, err := readHeader(func(n int) ([]byte, error) {
-		if n > in.r.Buffered() {
+		if n > there {
 			short = true
 			return nil, io.ErrShortBuffer
 		}
 		return in.r.Peek(n)
 	})
-	return !short && (err != nil || in.r.Buffered() >= length+f.size)
+	return !short && (err != nil || there >= length+f.size)
 }
 
 // interrupted reports whether err is an interruption and, if so, clears it.
