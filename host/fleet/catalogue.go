@@ -149,7 +149,7 @@ func (c *catalogue) add(d *tool.Definition, s shared) {
 func (c *catalogue) index(patterns []string) []shared {
 	out := []shared{}
 	for _, name := range c.names {
-		if matches(patterns, name) {
+		if durable.Matches(patterns, name) {
 			out = append(out, c.tools[name])
 		}
 	}
@@ -171,7 +171,7 @@ func (c *catalogue) definitions(patterns []string, r definitionsRequest) definit
 	for _, name := range c.names {
 		digest := c.tools[name].Digest
 		text := c.texts[digest]
-		if !asked[digest] || !matches(patterns, name) {
+		if !asked[digest] || !durable.Matches(patterns, name) {
 			continue
 		}
 		if size > 0 && size+len(text) > maxAnswer {

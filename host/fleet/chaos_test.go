@@ -283,3 +283,34 @@ func TestNameOfAnother(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A host that changes its key is one: --on goes to it while both of its keys are in one entry of its peers and both starts are
+// there. In a group of keys, only a name that a host gives itself says which one is meant.
+func TestOnWhileKeyChanges(t *testing.T) {
+	t.Parallel()
+	own, old, next, third := newKey(t), newKey(t), newKey(t), newKey(t)
+	s := siteOf(t, own, old, next, third)
+	desk := map[string]fleet.Peer{"desk": {Key: old.Public(), Keys: []string{next.Public(), third.Public()}}}
+	a := join(t, s.config("a", mount("*"), func(c *fleet.Config) { c.Peers = desk }))
+	start := func(name, text string, key fleet.Key) {
+		c := s.config(name, share("*"))
+		c.Key, c.Peers = key, map[string]fleet.Peer{"ay": {Key: own.Public()}}
+		join(t, c, says("who", text))
+	}
+	start("w", "old", old)
+	start("w", "next", next)
+	a.shared(t, "who", 1, 2)
+	for _, name := range []string{"w", "desk"} {
+		if _, err := a.Fleet.Execute(fleet.On(t.Context(), name), tool.Call{Name: "who"}); err != nil {
+			t.Errorf("on %s: %v", name, err)
+		}
+	}
+	start("third", "third", third)
+	a.shared(t, "who", 1, 3)
+	for name, fails := range map[string]bool{"w": false, "third": false, "desk": true} {
+		_, err := a.Fleet.Execute(fleet.On(t.Context(), name), tool.Call{Name: "who"})
+		if fails != (err != nil && strings.Contains(err.Error(), "different keys")) {
+			t.Errorf("on %s: %v", name, err)
+		}
+	}
+}

@@ -108,16 +108,8 @@ func (p *Peer) known() []string {
 	return append([]string{p.Key}, p.Keys...)
 }
 
-// Caller is who calls from another host.
-type Caller struct {
-	// Peer is the name of the host in [Config.Peers]; empty: the host has this host's own key, and
-	// no name there.
-	Peer string
-	// Host is the name that it gives itself.
-	Host string
-	// Name is its caller, by its own word; empty: the caller has no name.
-	Name string
-}
+// Caller is who calls from another host, whose Peer is its name in [Config.Peers].
+type Caller = durable.Caller
 
 // Queue is how durable calls are kept and run. Replicas, Bytes and Keep are those of all hosts: what is set here is given to
 // the queue that is there when this host starts, or its configuration is loaded again.
@@ -249,20 +241,10 @@ func (c *Config) Check() error {
 	return nil
 }
 
-// matches reports whether one of the patterns matches a name.
-func matches(patterns []string, name string) bool {
-	for _, p := range patterns {
-		if ok, err := path.Match(p, name); ok && err == nil {
-			return true
-		}
-	}
-	return false
-}
-
 // ruleOf returns the rule of a tool, by the name that it has here.
 func (c *Config) ruleOf(name string) Rule {
 	for _, r := range c.Rules {
-		if matches([]string{r.Tools}, name) {
+		if durable.Matches([]string{r.Tools}, name) {
 			return r
 		}
 	}

@@ -184,9 +184,12 @@ func (d *directory) one(name string) (*member, error) {
 	return found[0], nil
 }
 
-// severalOwners reports whether hosts have different keys.
+// severalOwners reports whether hosts have different keys, other than one that changes its own: that has one name, and both
+// keys in one entry of nats.peers. The lock is held.
 func severalOwners(all []*member) bool {
-	return slices.ContainsFunc(all, func(m *member) bool { return m.key != all[0].key })
+	return slices.ContainsFunc(all, func(m *member) bool {
+		return m.key != all[0].key && (m.peer == "" || m.peer != all[0].peer || m.host != all[0].host)
+	})
 }
 
 // drop forgets a host that is gone, and ends the links to and from it; gone does the rest. It returns false if the host

@@ -106,7 +106,7 @@ func newFleet(h *host.Host, c *Config) (*Fleet, error) {
 		endings: map[string][]string{}, hears: map[string]*nats.Subscription{}, said: make(chan *nats.Msg, maxUnheard),
 	}
 	f.mounts = mounts{
-		node: n, directory: &f.directory, changes: newSignal(), offers: map[string][]*offer{},
+		node: n, directory: &f.directory, changes: newSignal(), dialing: make(chan struct{}, dialsAtOnce), offers: map[string][]*offer{},
 		tools: map[string]*mounted{}, pools: map[string]*pool{}, stale: map[string]bool{}, defs: map[string]*definition{},
 	}
 	f.routes = routes{

@@ -92,7 +92,7 @@ func (s *inbound) callsOf(key string) int32 {
 }
 
 // admit adds a link, in the place of one that was never proven if there are too many.
-func (v *callingHost) admit(g *servedLink) bool {
+func (v *callingHost) admit(g *servedLink) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.expiry != nil {
@@ -113,7 +113,6 @@ func (v *callingHost) admit(g *servedLink) bool {
 		v.drop(oldest)
 	}
 	v.links = append(v.links, g)
-	return true
 }
 
 func (v *callingHost) drop(g *servedLink) {
@@ -177,9 +176,13 @@ func (v *callingHost) expire() {
 	v.mu.Unlock()
 	all.mu.Unlock()
 	if gone {
-		for _, s := range sessions {
-			_ = s.base.Close(context.Background())
-		}
+		end(sessions)
+	}
+}
+
+func end(sessions map[sessionKey]*remoteSession) {
+	for _, s := range sessions {
+		_ = s.base.Close(context.Background())
 	}
 }
 
@@ -216,26 +219,22 @@ func (v *callingHost) leave() {
 	for _, g := range v.links {
 		_ = g.link.Close()
 	}
-	for _, s := range v.sessions {
-		_ = s.base.Close(context.Background())
-	}
+	end(v.sessions)
 	v.sessions = map[sessionKey]*remoteSession{}
 }
 
 // endSession ends the sessions here of one there.
 func (v *callingHost) endSession(session string) {
 	v.mu.Lock()
-	var ended []*remoteSession
+	ended := map[sessionKey]*remoteSession{}
 	for key, s := range v.sessions {
 		if key.session == session {
 			delete(v.sessions, key)
-			ended = append(ended, s)
+			ended[key] = s
 		}
 	}
 	v.mu.Unlock()
-	for _, s := range ended {
-		_ = s.base.Close(context.Background())
-	}
+	end(ended)
 }
 
 // sessionOf returns the session in which a call runs.
@@ -258,10 +257,7 @@ func (g *servedLink) sessionOf(c *configured, peer string, call *tool.Call) (*ho
 		return nil, tool.Errorf(tool.CodeResourceExhausted, "its host has %d sessions here", maxSessions)
 	}
 	caller := Caller{Peer: peer, Host: g.called, Name: call.Caller}
-	by := host.Caller{Name: caller.account(), Account: caller.account(), Via: Owner, Client: "toolhost on " + g.called}
-	if call.Caller != "" {
-		by.Name += "/" + call.Caller
-	}
+	by := host.Caller{Name: caller.String(), Account: caller.Account(), Via: Owner, Client: "toolhost on " + g.called}
 	var options []host.SessionOption
 	if c.Accept != nil {
 		var err error
@@ -297,20 +293,4 @@ func (v *callingHost) evict() bool {
 		_ = found.base.Close(context.Background())
 	}
 	return found != nil
-}
-
-// label names the caller, as [Config.Accept] may tell callers apart.
-func (c Caller) label() string {
-	if c.Name == "" {
-		return c.account()
-	}
-	return c.account() + "/" + c.Name
-}
-
-// account names who answers for the caller.
-func (c Caller) account() string {
-	if c.Peer != "" {
-		return c.Peer
-	}
-	return c.Host
 }

@@ -50,7 +50,8 @@ type mounts struct {
 	directory *directory
 	changes   signal
 
-	compiling sync.Mutex // held while a schema is compiled
+	compiling sync.Mutex    // held while a schema is compiled
+	dialing   chan struct{} // has a token for each line that is made to read from it
 
 	mu         sync.Mutex
 	closed     bool

@@ -63,8 +63,7 @@ func placed(t *testing.T, s *site, rule fleet.Rule, options []func(*tool.Definit
 		join(t, s.config(name, append([]func(*fleet.Config){share("*")}, r.change...)...), handler("t", run, options...), handler("other", slow))
 	}
 	rule.Tools = "*"
-	unlimited := host.WithDefaults(func(all *plugin.Settings) { all.Limits.Running = 0 })
-	n := joined(t, newHost(t, unlimited), s.config("caller", mount("*"), func(c *fleet.Config) {
+	n := joined(t, newHost(t), s.config("caller", mount("*"), func(c *fleet.Config) {
 		c.Rules, c.Labels = []fleet.Rule{rule}, map[string]string{"region": "eu"}
 	}))
 	n.shared(t, "t", 1, len(all))

@@ -123,9 +123,9 @@ func (q *queue) peers() map[string]durable.Peer {
 	return out
 }
 
-func (q *queue) accept(by durable.Caller) ([]host.SessionOption, error) {
+func (q *queue) accept(by Caller) ([]host.SessionOption, error) {
 	if accept := q.settings.Load().Accept; accept != nil {
-		return accept(Caller(by))
+		return accept(by)
 	}
 	return nil, nil
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/durable"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/internal/schema"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -20,6 +21,8 @@ const (
 	// readingBudget bounds the subschemas in one reading of what a host shares: six for each of the
 	// most tools. Each takes some 30 µs.
 	readingBudget = 6 * maxShared
+	// dialsAtOnce bounds the lines that are made at a time to read what hosts share.
+	dialsAtOnce = 32
 	// asksAtOnce bounds the definitions in one request.
 	asksAtOnce = 2000
 	// maxReason bounds the bytes of what is shown of an error, which may be the other host's.
@@ -90,6 +93,11 @@ func (s *mounts) sync(ctx context.Context, m *member) error {
 	if connected && m.have == (reading{revision, c.epoch}) {
 		return nil
 	}
+	if !connected {
+		if err := s.dial(ctx, m); err != nil {
+			return err
+		}
+	}
 	var in index
 	if err := m.ask(ctx, indexOperation, struct{}{}, &in); err != nil {
 		return err
@@ -99,7 +107,7 @@ func (s *mounts) sync(ctx context.Context, m *member) error {
 	}
 	wanted := map[string]shared{}
 	for _, t := range in.Tools {
-		if matches(p.Mount, t.Name) {
+		if durable.Matches(p.Mount, t.Name) {
 			t.Plugin, t.Version = sanitize.Line(t.Plugin, maxLabelLength), sanitize.Line(t.Version, maxLabelLength)
 			wanted[t.Name] = t
 		}
@@ -116,6 +124,19 @@ func (s *mounts) sync(ctx context.Context, m *member) error {
 	}
 	s.take(m, offers, reading{in.Revision, c.epoch})
 	return nil
+}
+
+// dial makes a line to a host to read from it, of which there are many when a server is back: no more are made at a time than
+// end in time. Calls do not wait for that.
+func (s *mounts) dial(ctx context.Context, m *member) error {
+	select {
+	case s.dialing <- struct{}{}:
+		defer func() { <-s.dialing }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	_, err := m.connect(ctx)
+	return err
 }
 
 // definitions returns those of tools, by their digests, and reads the ones that are not known.

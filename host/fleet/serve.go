@@ -13,6 +13,7 @@ import (
 	"github.com/toolhost/toolhost/host/fleet/internal/link"
 	"github.com/toolhost/toolhost/internal/callctx"
 	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/durable"
 	"github.com/toolhost/toolhost/internal/remedy"
 	"github.com/toolhost/toolhost/internal/textstream"
 	"github.com/toolhost/toolhost/internal/wire"
@@ -109,10 +110,7 @@ func (s *inbound) accept(o *link.Opening, a *announcement, respond func([]byte) 
 		return
 	}
 	g := &servedLink{v, k, a.Name, reconnects}
-	if !v.admit(g) {
-		_ = k.Close()
-		return
-	}
+	v.admit(g)
 	s.background(g.serve)
 }
 
@@ -163,30 +161,19 @@ func (g *servedLink) Execute(ctx context.Context, call tool.Call) (tool.Result, 
 	case indexOperation:
 		out = index{g.inbound.revision(), g.inbound.catalogue.Load().index(p.Share)}
 	case definitionsOperation:
-		var in definitionsRequest
-		if err = json.Unmarshal(call.Arguments, &in); err == nil {
-			out = g.inbound.catalogue.Load().definitions(p.Share, in)
-		}
+		out, err = operation(call, nil, func(in definitionsRequest) any {
+			return g.inbound.catalogue.Load().definitions(p.Share, in)
+		})
 	case drainOperation:
-		var in drainRequest
-		if err = json.Unmarshal(call.Arguments, &in); err == nil {
-			if err = mayDrain(p); err == nil {
-				g.inbound.log.Info("another host has this one drain, or not", "host", g.called, "on", in.On)
-				g.inbound.drain(in.On)
-			}
-			out = struct{}{}
-		}
+		out, err = operation(call, mayDrain(p), func(in drainRequest) any {
+			g.inbound.log.Info("another host has this one drain, or not", "host", g.called, "on", in.On)
+			g.inbound.drain(in.On)
+			return struct{}{}
+		})
 	case drainedOperation:
-		var in drainedRequest
-		if err = json.Unmarshal(call.Arguments, &in); err == nil {
-			if err = mayDrain(p); err == nil {
-				out = g.inbound.drainState(ctx, in.Within)
-			}
-		}
+		out, err = operation(call, mayDrain(p), func(in drainedRequest) any { return g.inbound.drainState(ctx, in.Within) })
 	case viewOperation:
-		if err = mayDrain(p); err == nil {
-			out = g.inbound.view()
-		}
+		out, err = operation(call, mayDrain(p), func(struct{}) any { return g.inbound.view() })
 	default:
 		return g.run(ctx, c, p, call), nil
 	}
@@ -200,10 +187,19 @@ func (g *servedLink) Execute(ctx context.Context, call tool.Call) (tool.Result, 
 	return tool.Result{Structured: text}, nil
 }
 
+// operation runs one of the fleet's own operations, unless it is refused.
+func operation[In any](call tool.Call, refused error, run func(In) any) (any, error) {
+	var in In
+	if err := cmp.Or(refused, json.Unmarshal(call.Arguments, &in)); err != nil {
+		return nil, err
+	}
+	return run(in), nil
+}
+
 // run runs a call of a tool.
 func (g *servedLink) run(ctx context.Context, c *configured, p namedPeer, call tool.Call) tool.Result {
 	t, there := g.inbound.catalogue.Load().tools[call.Name]
-	if !there || !matches(p.Share, call.Name) {
+	if !there || !durable.Matches(p.Share, call.Name) {
 		return failed(tool.Errorf(tool.CodeNotFound, "tool not found: %s is not shared with this host", call.Name).
 			At(callstage.Resolve).NeverSent().Because(tool.ErrNotFound))
 	}
@@ -212,7 +208,7 @@ func (g *servedLink) run(ctx context.Context, c *configured, p namedPeer, call t
 		g.paid.calls.Add(-1)
 		e := tool.Errorf(tool.CodeResourceExhausted, "%d calls of this host are in progress there, as many as may be", limit)
 		e.RetryAfter = tool.Duration(time.Second)
-		by := Caller{Peer: p.name, Host: g.called}.account()
+		by := Caller{Peer: p.name, Host: g.called}.Account()
 		g.inbound.host.Refuse(host.Caller{Name: by, Account: by, Via: Owner}, call.Name, e)
 		return failed(e.At(callstage.Limit).NeverSent().Try("try again later").Fix("raise nats.max_calls there"))
 	}
@@ -255,12 +251,12 @@ func (*servedLink) advised(err error, by Caller) error {
 	e := *tool.AsError(err)
 	switch e.Stage {
 	case callstage.Authorize:
-		e.OperatorHint = remedy.GrantCaller.For(by.label())
+		e.OperatorHint = remedy.GrantCaller.For(by.String())
 	case callstage.Approve:
 		if e.Code != tool.CodeApprovalRequired {
 			return err
 		}
-		e.OperatorHint = remedy.AskCaller.For(by.label())
+		e.OperatorHint = remedy.AskCaller.For(by.String())
 	default:
 		return err
 	}

@@ -61,6 +61,7 @@ func (r *remoteCall) full() *tool.Error {
 // turn waits for the call's place. Nil: it has to look for one itself.
 func (r *remoteCall) turn(ctx context.Context, w *waiter) (*attempt, error) {
 	p := r.pool
+	chain.Yield(ctx) // those that wait here hold up no calls of other tools
 	if passed := chain.PassedFrom(ctx); passed != nil {
 		p.mu.Lock()
 		ahead, own := 0, 0

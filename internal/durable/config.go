@@ -228,8 +228,8 @@ func (c *Config) repeatable(t *host.Tool) bool {
 	return t.Idempotent || c.Repeatable != nil && c.Repeatable(t.Name)
 }
 
-// matches reports whether one of the patterns matches a name.
-func matches(patterns []string, name string) bool {
+// Matches reports whether one of the patterns matches a name.
+func Matches(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool {
 		ok, err := path.Match(p, name)
 		return ok && err == nil

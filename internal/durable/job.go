@@ -86,7 +86,7 @@ func (j *job) run() {
 	late := now.Sub(meta.Timestamp) > j.ttl()
 	peer, known := j.cfg.Peers()[j.Key]
 	t, here := j.cfg.Host.Get(j.Tool)
-	may := known && matches(peer.Share, j.Tool)
+	may := known && Matches(peer.Share, j.Tool)
 	if j.At != "" {
 		may = j.Key == j.cfg.Key.Public() && j.At == j.cfg.Name && j.cfg.Own(j.Tool)
 	}

@@ -158,7 +158,7 @@ func (r *record) mayBe(own string, peers func() map[string]Peer) bool {
 		return true
 	}
 	p, known := peers()[r.s.By]
-	return known && r.s.State != StateCanceled && matches(p.Mount, r.Tool)
+	return known && r.s.State != StateCanceled && Matches(p.Mount, r.Tool)
 }
 
 // call is what a caller sees of a record.

@@ -15,7 +15,7 @@ func (j *job) persist(s status, text []byte) (err error) {
 	last := time.Now().Add(giveUp)
 	p := pieces{claim: s.Claim, rest: text}
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second, j.lapse/3) {
-		if err = nil; len(text) > inlineResult {
+		if err = nil; len(text) > inlineResult && len(p.rest) > 0 {
 			j.alongside(func() { err = j.putResult(&p) })
 			if s.Chunks = p.stored; isFull(err) {
 				s, text, err = unkept(s, j.Tool, err), nil, nil
@@ -30,6 +30,7 @@ func (j *job) persist(s status, text []byte) (err error) {
 			if next, err = j.record.with(j.cfg.Key, s, inline); err == nil {
 				if err = j.replace(next); isFull(err) && s.State == StateDone {
 					s, text = unkept(s, j.Tool, err), nil
+					j.discard(&p)
 					continue
 				}
 			}
@@ -37,7 +38,11 @@ func (j *job) persist(s status, text []byte) (err error) {
 		if errors.Is(context.Cause(j.ctx), errClosing) && time.Until(last) > ioTime { // Close waits for it
 			last = time.Now().Add(ioTime)
 		}
-		if err == nil || errors.Is(err, errLost) || time.Now().After(last) || j.cfg.Conn.IsClosed() {
+		if errors.Is(err, errLost) {
+			j.discard(&p)
+			return err
+		}
+		if err == nil || time.Now().After(last) || j.cfg.Conn.IsClosed() {
 			return err
 		}
 		time.Sleep(pause) // only who waits for the call waits for it
@@ -65,6 +70,15 @@ type pieces struct {
 	stored int
 }
 
+// discard removes what is stored of a result that does not count. What is left goes after nats.queue.keep.
+func (j *job) discard(p *pieces) {
+	if p.roomy {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(j.ctx), ioTime)
+		defer cancel()
+		_ = j.store.remove(ctx, keyOf(j.Key, j.ID), mark{p.claim, p.stored + 1})
+	}
+}
+
 // putResult stores a large result. One that does not fit leaves nothing.
 func (j *job) putResult(p *pieces) error {
 	key := keyOf(j.Key, j.ID)
@@ -78,14 +92,15 @@ func (j *job) putResult(p *pieces) error {
 		p.roomy = true
 	}
 	for len(p.rest) > 0 {
+		if errors.Is(context.Cause(j.ctx), errCanceled) { // the call is another worker's, or has ended
+			return errLost
+		}
 		n := min(len(p.rest), j.store.chunk)
 		ctx, cancel := j.io()
 		_, err := j.store.results.Put(ctx, chunkKey(key, p.claim, p.stored), p.rest[:n])
 		cancel()
 		if isFull(err) {
-			gone, cancel := context.WithTimeout(context.WithoutCancel(j.ctx), ioTime)
-			_ = j.store.remove(gone, key, mark{p.claim, p.stored + 1}) // else they go after nats.queue.keep
-			cancel()
+			j.discard(p)
 		}
 		if err != nil {
 			return fmt.Errorf("chunk %d: %w", p.stored, err)

@@ -229,7 +229,7 @@ func (w *worker) offered() map[string]string {
 		patterns = append(patterns, p.Share...)
 	}
 	for _, t := range w.cfg.Host.Tools(host.Filter{Without: mounted}) {
-		shared, own := !t.Own && matches(patterns, t.Name), w.cfg.Own(t.Name)
+		shared, own := !t.Own && Matches(patterns, t.Name), w.cfg.Own(t.Name)
 		if !shared && !own {
 			continue
 		}

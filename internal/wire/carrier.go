@@ -23,6 +23,12 @@ type interruptible interface {
 	SetReadDeadline(time.Time) error
 }
 
+// memoryCarrier is a carrier that has in memory what came: Pending returns how many bytes a read need not
+// wait for.
+type memoryCarrier interface {
+	Pending() int
+}
+
 // Names of optional abilities, as listed in a description's Features.
 const (
 	FeatureStream = "stream" // the plugin serves Stream on its gRPC connection

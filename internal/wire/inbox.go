@@ -19,6 +19,8 @@ import (
 type inbox struct {
 	source    source
 	r         *bufio.Reader // of source
+	pending   func() int    // bytes of the carrier that r would not wait for
+	streak    int           // bytes of the frames since ready was false
 	interrupt interruptible // nil: reading cannot be interrupted
 	grant     func(number uint32, bytes int)
 
@@ -63,6 +65,8 @@ const (
 	// readBetween is how much of it is filled at a time while large messages arrive: the part of a chunk that is read
 	// into it is copied twice.
 	readBetween = 2 << 10
+	// smallBuffer is that of a carrier from which reading little costs little.
+	smallBuffer = 2 << 10
 	// messageWindow is how much of a message may be in transit, in bytes: just enough
 	// to keep the sender busy.
 	messageWindow = 1 << 20
@@ -72,11 +76,15 @@ const (
 )
 
 func newInbox(c Carrier, grant func(uint32, int)) *inbox {
+	buffer, pending := readBuffer, func() int { return 0 }
+	if m, ok := c.(memoryCarrier); ok {
+		buffer, pending = smallBuffer, m.Pending
+	}
 	in := &inbox{
-		source: source{Carrier: c}, grant: grant,
+		source: source{Carrier: c}, pending: pending, grant: grant,
 		messages: map[uint32]*message{}, discarded: map[uint32]int{}, budget: assemblyBudget,
 	}
-	in.r = bufio.NewReaderSize(&in.source, readBuffer)
+	in.r = bufio.NewReaderSize(&in.source, buffer)
 	in.interrupt, _ = c.(interruptible)
 	return in
 }
@@ -96,6 +104,7 @@ func (in *inbox) next(route, handle func(frame) error) error {
 		}
 		_, _ = in.r.Discard(length) // cannot fail after Peek
 		in.inPayload, in.frame, in.dest, in.toDiscard = true, f, nil, f.size
+		in.streak += length + f.size
 		if err := route(f); err != nil {
 			return err
 		}
@@ -134,21 +143,30 @@ func unexpectedEOF(err error) error {
 // readInto reads the payload into b, which has the payload's size.
 func (in *inbox) readInto(b []byte) { in.dest, in.toDiscard = b, 0 }
 
-// ready reports whether the next frame is buffered completely, so that reading it does
-// not block.
-func (in *inbox) ready() bool {
+// ready reports whether the next frame has come completely, so that reading it does not block. What a carrier has in memory
+// counts for a while only: others wait for their turn, or for what is to be sent.
+func (in *inbox) ready() (is bool) {
+	there := in.r.Buffered()
+	if in.streak < readBuffer {
+		there += in.pending()
+	}
+	defer func() {
+		if !is {
+			in.streak = 0
+		}
+	}()
 	if in.inPayload {
-		return in.r.Buffered() >= len(in.dest)+in.toDiscard
+		return there >= len(in.dest)+in.toDiscard
 	}
 	short := false
 	f, length, err := readHeader(func(n int) ([]byte, error) {
-		if n > in.r.Buffered() {
+		if n > there {
 			short = true
 			return nil, io.ErrShortBuffer
 		}
 		return in.r.Peek(n)
 	})
-	return !short && (err != nil || in.r.Buffered() >= length+f.size)
+	return !short && (err != nil || there >= length+f.size)
 }
 
 // interrupted reports whether err is an interruption and, if so, clears it.

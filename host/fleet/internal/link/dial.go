@@ -123,7 +123,7 @@ func Accept(nc *nats.Conn, self *Instance, remote []byte, o *Opening, respond fu
 // newLink returns a link that is subscribed, and not started: what comes is left until it is.
 func newLink(nc *nats.Conn, id, to, from string) (*Link, error) {
 	l := &Link{
-		id: id, nc: nc, subject: subjectOf(id, to), epoch: time.Now(),
+		nc: nc, subject: subjectOf(id, to), epoch: time.Now(),
 		done: make(chan struct{}), proven: make(chan struct{}), started: make(chan struct{}),
 	}
 	l.readable.L, l.writable.L = &l.mu, &l.mu

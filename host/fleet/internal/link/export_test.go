@@ -1,6 +1,9 @@
 package link
 
-import "errors"
+import (
+	"errors"
+	"strings"
+)
 
 // The sizes that tests count with.
 const (
@@ -9,6 +12,12 @@ const (
 	Overhead   = overhead
 	MaxPacket  = maxPacket
 )
+
+// ID returns the link's ID, the same at both ends.
+func (l *Link) ID() string { return strings.Split(l.subject, ".")[3] }
+
+// Done returns a channel that is closed when the link has ended.
+func (l *Link) Done() <-chan struct{} { return l.done }
 
 // Skip makes the next packet of the link look as if one before it was lost.
 func (l *Link) Skip() {

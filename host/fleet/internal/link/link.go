@@ -42,7 +42,6 @@ var (
 // Link is one end of a connection between two hosts. It implements wire.Carrier. Send may be called
 // concurrently, Read may not.
 type Link struct {
-	id      string
 	nc      *nats.Conn
 	sub     *nats.Subscription
 	subject string        // to the other side
@@ -56,10 +55,9 @@ type Link struct {
 	turn   sync.Mutex // held by Send
 	pieces [][]byte   // of what Send sends, reused
 
-	wmu    sync.Mutex // packets are published in the order of their numbers
-	out    *noise.CipherState
-	sealed []byte // the packet that was made last, reused
-	most   int    // bytes of data in a packet
+	wmu  sync.Mutex // packets are published in the order of their numbers
+	out  *noise.CipherState
+	most int // bytes of data in a packet
 
 	mu       sync.Mutex
 	readable sync.Cond
@@ -67,6 +65,7 @@ type Link struct {
 	queue    [][]byte // data that came; of it, head packets and taken bytes of the next are read
 	head     int
 	taken    int
+	pending  int  // bytes of it that are not read
 	unread   int  // bytes of the window that the other side has used
 	owed     int  // bytes that were read, and that the other side does not know of
 	credit   int  // bytes that may be sent
@@ -81,12 +80,6 @@ type Link struct {
 	unheard atomic.Bool  // nothing came after the last packet to the other side
 	dropped atomic.Uint64
 }
-
-// ID returns the link's ID, the same at both ends.
-func (l *Link) ID() string { return l.id }
-
-// Done returns a channel that is closed when the link has ended. What came before can still be read.
-func (l *Link) Done() <-chan struct{} { return l.done }
 
 // Err returns why the link has ended: [io.EOF] if the other side closed it, [net.ErrClosed] if this
 // one did. Nil: it has not ended.
@@ -161,7 +154,7 @@ func (l *Link) end(err error) {
 	}
 	l.err = err
 	if errors.Is(err, errClosed) {
-		l.queue, l.head, l.taken = nil, 0, 0
+		l.queue, l.head, l.taken, l.pending = nil, 0, 0, 0
 	}
 	if l.timer != nil {
 		l.timer.Stop()
@@ -246,6 +239,7 @@ func (l *Link) take(p packet) {
 			l.queue, l.head = l.queue[:n], 0
 		}
 		l.queue = append(l.queue, p.data)
+		l.pending += len(p.data)
 		l.readable.Signal()
 	}
 	l.mu.Unlock()

@@ -38,6 +38,7 @@ func (l *Link) Read(b []byte) (int, error) {
 		give, l.owed = l.owed, 0
 		l.unread -= give
 	}
+	l.pending -= n
 	l.mu.Unlock()
 	if give > 0 {
 		l.giveCredit(give)
@@ -87,4 +88,11 @@ func (l *Link) SetReadDeadline(t time.Time) error {
 		l.timer = timer
 	}
 	return nil
+}
+
+// Pending returns how many bytes there are that Read need not wait for.
+func (l *Link) Pending() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.pending
 }

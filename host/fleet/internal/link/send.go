@@ -1,6 +1,10 @@
 package link
 
-import "github.com/nats-io/nats.go"
+import (
+	"sync"
+
+	"github.com/nats-io/nats.go"
+)
 
 // Send implements wire.Carrier: it sends head and the slices in body, in as few packets as they fit
 // in. It blocks while the other side does not read and its window is full.
@@ -83,11 +87,16 @@ func (l *Link) publish(flags uint8, credit int, pieces [][]byte, n int) ([][]byt
 	if !l.nc.IsConnected() {
 		return nil, nats.ErrDisconnected
 	}
-	sealed, left, err := seal(l.out, l.sealed[:0], flags, credit, pieces, n)
+	b := packets.Get().(*[]byte) //nolint:forcetypeassert // nothing else is in there
+	defer packets.Put(b)
+	sealed, left, err := seal(l.out, (*b)[:0], flags, credit, pieces, n)
 	if err != nil {
 		return nil, err
 	}
-	l.sealed = sealed
+	*b = sealed
 	l.unheard.Store(true)
 	return left, l.nc.Publish(l.subject, sealed)
 }
+
+// packets has buffers for packets, which are large while links that carry little are many.
+var packets = sync.Pool{New: func() any { return new([]byte) }}
