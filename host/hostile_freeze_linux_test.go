@@ -20,7 +20,6 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
-	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/plugintest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -131,7 +130,9 @@ func TestHostileLease(t *testing.T) { //nolint:paralleltest // it watches this p
 			}
 			child(t, nil, leaseOn+"="+held).says(t, "leased")
 			err := freeze(t, t.TempDir(), dir)
-			assert.ErrorContainsf(t, err, "holds a lease on "+held, "Load says")
+			if err == nil || !strings.Contains(err.Error(), "holds a lease on "+held) {
+				t.Errorf("Load says %v", err)
+			}
 		})
 	}
 }
@@ -278,7 +279,9 @@ func TestHostileFileSystem(t *testing.T) { //nolint:paralleltest // it watches t
 			child(t, []*os.File{fuse}, hangOn+"="+strconv.FormatUint(uint64(mode), 8))
 			_ = fuse.Close()
 			err = freeze(t, root, dir)
-			assert.ErrorContainsf(t, err, "script", "Load says")
+			if err == nil || !strings.Contains(err.Error(), "script") {
+				t.Errorf("Load says %v", err)
+			}
 			t.Log(err)
 		})
 	}

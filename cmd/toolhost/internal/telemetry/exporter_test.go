@@ -18,7 +18,6 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/host/policy"
-	"github.com/toolhost/toolhost/internal/test/assert"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -102,7 +101,9 @@ func TestWhatIsSent(t *testing.T) {
 		"refused":        {func(e *policy.Event) { unsampled(e); e.Err, e.Phases = errors.New("no"), policy.Phases{} }, 1},
 	} {
 		spans := spansOf(t, exporter(t, config.Telemetry{}), event(by.change))
-		assert.Equalf(t, len(spans), by.spans, "%s: %v", name, spans)
+		if len(spans) != by.spans {
+			t.Errorf("%s: %v", name, spans)
+		}
 	}
 	all := spansOf(t, exporter(t, config.Telemetry{}), event(func(e *policy.Event) { e.Result = tool.Failure("no luck") }))
 	call, queued, ran := all[0], all[1], all[2]
@@ -132,7 +133,9 @@ func TestArgumentsOfSpans(t *testing.T) {
 		"large":         func(e *policy.Event) { e.Call.Arguments = fmt.Appendf(nil, `{"hidden":%q}`, strings.Repeat("x", 5000)) },
 	} {
 		s := spansOf(t, x, event(change))[0]
-		assert.NotContainsf(t, s.String(), "hidden", "%s", name)
+		if text := s.String(); strings.Contains(text, "hidden") {
+			t.Errorf("%s: %s", name, text)
+		}
 	}
 	if s := spansOf(t, x, event(func(e *policy.Event) { e.Call.Name = "secret.put" }))[0]; has(s, toolArguments) != `{"path":"a","key":"[redacted]"}` {
 		t.Errorf("it has %v", s)
@@ -180,7 +183,9 @@ func TestRing(t *testing.T) {
 		t.Errorf("%d wait, %d were dropped", len(x.ring), x.Dropped.Load())
 	}
 	x.ended(event(func(e *policy.Event) { e.Err = errors.New("no") }))
-	assert.Equalf(t, len(x.ring), ringSize/4*3+1, "a failure finds no room")
+	if len(x.ring) != ringSize/4*3+1 {
+		t.Errorf("a failure finds no room")
+	}
 }
 
 // What settings and variables say: the sampled half of a trace's ID, and why nothing is sent.
@@ -216,7 +221,9 @@ func TestSettings(t *testing.T) {
 		x := New(config.Telemetry{}, env(strings.Fields(vars)...), hclog.NewNullLogger())
 		switch fault := x.Fault(); {
 		case x == nil:
-			assert.Equalf(t, want, "", "%s: nothing is sent", vars)
+			if want != "" {
+				t.Errorf("%s: nothing is sent", vars)
+			}
 		case fault != nil:
 			if bad, ok := strings.CutPrefix(want, "! "); !ok || !strings.Contains(fault.Message, bad) || x.Hooks(policy.Hooks{}).Sampled != nil {
 				t.Errorf("%s: %v", vars, fault)
@@ -229,7 +236,9 @@ func TestSettings(t *testing.T) {
 		"http://127.0.0.1:4318": false, "http://localhost": false, "http://[::1]:4318": false, "https://c": false, "http://c": true,
 	} {
 		s := config.Telemetry{Endpoint: config.Address(endpoint), Headers: config.Environment{config.Value("X-Key", "secret")}}
-		assert.Equalf(t, New(s, env(), hclog.NewNullLogger()).Exposed(), exposed, "%s", endpoint)
+		if got := New(s, env(), hclog.NewNullLogger()).Exposed(); got != exposed {
+			t.Errorf("%s: %v", endpoint, got)
+		}
 	}
 	missing := config.Telemetry{Endpoint: "http://c", Headers: config.Environment{{Name: "X-Key", FromEnv: "NO_SUCH"}}}
 	if fault := New(missing, env(), hclog.NewNullLogger()).Fault(); fault == nil || !strings.Contains(fault.Message, "NO_SUCH") {
