@@ -40,7 +40,7 @@ func misnamed(cmd *cobra.Command) error {
 
 func newHelpCommand(s *session.Session, root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
-		Use: "help [COMMAND]...", GroupID: additional, Hidden: true,
+		Use: "help [COMMAND]...", GroupID: setUp, Hidden: true,
 		Short: "Show the help of a command",
 		Long:  "Show the help of a command. With --json, it has the commands below it, too.",
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {

@@ -37,7 +37,6 @@ const (
 	theFleet   = "Fleet"
 	authors    = "Authors"
 	setUp      = "Set up"
-	additional = "Additional"
 )
 
 var subcommands = []subcommand{
@@ -63,8 +62,8 @@ var subcommands = []subcommand{
 	{"trust", "", setUp, false, newTrustCommand},
 	{"doctor", "", setUp, false, newDoctorCommand},
 	{"demo", "", setUp, false, newDemoCommand},
-	{"completion", "", additional, false, newCompletionCommand},
-	{"version", "", additional, false, newVersionCommand},
+	{"completion", "", setUp, false, newCompletionCommand},
+	{"version", "", setUp, false, newVersionCommand},
 }
 
 // newRootCommand returns the command with all its subcommands, or, if args begin with the name of
