@@ -3,8 +3,11 @@
 package sandbox
 
 import (
+	"encoding/binary"
 	"maps"
+	"math"
 	"slices"
+	"sync"
 
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
@@ -95,15 +98,24 @@ func (a *assembler) choose(answers map[uint32]answer, other answer) {
 	}
 	var tree func(spans []span)
 	tree = func(spans []span) {
-		if len(spans) > 1 {
-			half, at := len(spans)/2, len(a.code)
-			a.code = append(a.code, bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: spans[half].first, SkipTrue: 1}, nil)
-			tree(spans[half:])
-			a.code[at+1] = bpf.Jump{Skip: uint32(len(a.code) - at - 2)} //nolint:gosec // one of a condition may be too short
-			tree(spans[:half])
+		if len(spans) == 1 {
+			a.ret(spans[0].v)
 			return
 		}
-		a.ret(spans[0].v)
+		half, at := len(spans)/2, len(a.code)
+		jump := bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: spans[half].first}
+		below := 2*half - 1 // instructions, if each condition of them can skip as much as it has to
+		if below <= math.MaxUint8 {
+			jump.SkipTrue = uint8(below)
+			a.code = append(a.code, jump)
+			tree(spans[:half])
+		} else {
+			jump.SkipFalse = 1
+			a.code = append(a.code, jump, nil)
+			tree(spans[:half])
+			a.code[at+1] = bpf.Jump{Skip: uint32(len(a.code) - at - 2)} //nolint:gosec // few
+		}
+		tree(spans[half:])
 	}
 	tree(spans)
 }
@@ -275,24 +287,61 @@ func (f filter) addExec(a *assembler) (passed []uint32) {
 
 // install adds the step that applies the filter, and hands its listener to the host.
 func (f filter) install(p *stage.Program, report int) error {
+	code, err := f.encoded()
+	if err != nil {
+		return err
+	}
 	flags := uintptr(0)
 	if f.notify {
 		flags = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER
 	}
-	return install(p, report, f.assemble(), flags)
+	install(p, report, code, flags)
+	return nil
+}
+
+// encodings are those of the filters that were used last: most plugins have one of a few.
+var encodings struct {
+	sync.Mutex
+	of map[filter][]byte
+}
+
+const maxEncodings = 16
+
+// encoded returns the filter as the kernel takes it.
+func (f filter) encoded() ([]byte, error) {
+	encodings.Lock()
+	defer encodings.Unlock()
+	if code, ok := encodings.of[f]; ok {
+		return code, nil
+	}
+	code, err := encode(f.assemble())
+	if err != nil {
+		return nil, err
+	}
+	if len(encodings.of)%maxEncodings == 0 {
+		encodings.of = map[filter][]byte{}
+	}
+	encodings.of[f] = code
+	return code, nil
+}
+
+// instructionSize is the size of struct sock_filter (linux/filter.h).
+const instructionSize = 8
+
+// encode returns a filter as the kernel takes it.
+func encode(filter []bpf.Instruction) ([]byte, error) {
+	code, err := bpf.Assemble(filter)
+	raw := make([]byte, 0, len(code)*instructionSize)
+	for _, c := range code {
+		raw = binary.LittleEndian.AppendUint16(raw, c.Op)
+		raw = binary.LittleEndian.AppendUint32(append(raw, c.Jt, c.Jf), c.K)
+	}
+	return raw, err
 }
 
 // install applies a filter and, with a flag for it, hands its listener to the host.
-func install(p *stage.Program, report int, filter []bpf.Instruction, flags uintptr) error {
-	code, err := bpf.Assemble(filter)
-	if err != nil {
-		return err
-	}
-	raw := make([]any, 0, len(code))
-	for _, c := range code {
-		raw = append(raw, c.Op, c.Jt, c.Jf, c.K)
-	}
-	program := p.Struct(uint16(len(code)), uint16(0), uint32(0), uint64(p.Struct(raw...))) //nolint:gosec // few
+func install(p *stage.Program, report int, code []byte, flags uintptr) {
+	program := p.Struct(uint16(len(code)/instructionSize), uint16(0), uint32(0), uint64(p.Bytes(code))) //nolint:gosec // few
 	const what = "filter its system calls"
 	listener := p.Free()
 	p.Call(what, unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, program)
@@ -300,5 +349,4 @@ func install(p *stage.Program, report int, filter []bpf.Instruction, flags uintp
 		p.Send(report, listener)
 		p.Call(what, unix.SYS_CLOSE, uintptr(listener))
 	}
-	return nil
 }

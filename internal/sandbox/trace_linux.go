@@ -76,5 +76,9 @@ func uninterrupted() uintptr {
 
 func installTrace(s *stage.Program, report int, start uintptr) error {
 	s.Call("give up new privileges", unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-	return install(s, report, trace(start), unix.SECCOMP_FILTER_FLAG_NEW_LISTENER|uninterrupted())
+	code, err := encode(trace(start))
+	if err == nil {
+		install(s, report, code, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER|uninterrupted())
+	}
+	return err
 }

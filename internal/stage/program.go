@@ -99,11 +99,11 @@ func (p *Program) Bytes(b []byte) uintptr {
 
 // Struct is Bytes of the fields of a structure of the kernel, in its order and without gaps.
 func (p *Program) Struct(fields ...any) uintptr {
-	var b bytes.Buffer
+	b := make([]byte, 0, 64)
 	for _, f := range fields {
-		_ = binary.Write(&b, binary.LittleEndian, f) // a buffer takes it
+		b, _ = binary.Append(b, binary.LittleEndian, f) // of a fixed size
 	}
-	return p.Bytes(b.Bytes())
+	return p.Bytes(b)
 }
 
 // Pointers returns the address of a list of addresses that ends with nil.
