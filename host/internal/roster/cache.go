@@ -75,6 +75,13 @@ func (r *Roster) judgeOf(s *source) (pluginrun.Pins, bool) {
 	return pins, true
 }
 
+// rememberSaid is remember for a source that was asked just now.
+func (r *Roster) rememberSaid(ctx context.Context, s *source, said listing, sound bool) {
+	if s.plugin != nil && said.err == nil && !said.recalled {
+		r.remember(ctx, s, sound)
+	}
+}
+
 // remember stores what a plugin says of itself. A plugin with a definition that is refused
 // is forgotten instead: it is started each time, so that each time the reason is told.
 func (r *Roster) remember(ctx context.Context, s *source, sound bool) {
