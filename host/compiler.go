@@ -38,7 +38,7 @@ type compiler struct {
 	functions inflight.Calls // of this process, which Close waits for
 
 	answered  func(plugin, tool, call, by string, allowed bool) // see [chain.Question]
-	published func(name string) *entry                          // what the registry has by a name; nil: nothing
+	published func() *snapshot                                  // what the registry has
 	recent    recent                                            // entries that are compiled
 	queue     atomic.Pointer[attachedQueue]                     // of calls of own tools; nil: there is none
 
@@ -93,7 +93,8 @@ func (c *compiler) slotsOf(e *entry) *chain.Slots {
 // that come when the budget or ctx has ended. It returns nil if all of them are refused
 // together.
 func (c *compiler) Compile(ctx context.Context, l roster.Listing) ([]roster.Entry, error) {
-	if twice := repeated(l.Definitions); twice != "" {
+	there := c.listedBefore(l)
+	if twice := repeated(l, there); twice != "" {
 		return nil, tool.Errorf(tool.CodeInvalidDefinition,
 			"plugin %s defines tool %.128q twice, so none of its tools are used", l.Owner, twice).
 			Of(shorten(twice), l.Owner).At(callstage.Register).Try("report this to the plugin's author")
@@ -103,8 +104,8 @@ func (c *compiler) Compile(ctx context.Context, l roster.Listing) ([]roster.Entr
 	budget := schema.NewBudget(schema.ProviderBudget)
 	from := c.originOf(l)
 	for i, d := range l.Definitions {
-		if e := c.known(l, d); e != nil {
-			entries = append(entries, e)
+		if there[i] != nil {
+			entries = append(entries, there[i])
 			continue
 		}
 		if err := ctx.Err(); err != nil {
@@ -128,8 +129,18 @@ func (c *compiler) Compile(ctx context.Context, l roster.Listing) ([]roster.Entr
 	return entries, errors.Join(faults...)
 }
 
-// repeated returns a name that several definitions have; empty: there is none.
-func repeated(all []*tool.Definition) string {
+// repeated returns a name that several definitions have; empty: there is none. There are the entries of those that
+// were listed before, each by one name: of checked definitions, which are sorted, only those next to others are compared.
+func repeated(l roster.Listing, there []*entry) string {
+	all := l.Definitions
+	if l.Checked {
+		for i := range max(len(all)-1, 0) {
+			if all[i] == all[i+1] || (there[i] == nil || there[i+1] == nil) && all[i].Name == all[i+1].Name {
+				return all[i].Name
+			}
+		}
+		return ""
+	}
 	byName := func(a, b *tool.Definition) int { return cmp.Compare(a.Name, b.Name) }
 	if !slices.IsSortedFunc(all, byName) {
 		all = slices.Clone(all)
@@ -159,18 +170,32 @@ func (c *compiler) originOf(l roster.Listing) *origin {
 	return from
 }
 
-// known returns the entry that the registry has of a listed tool, if the same source has listed the
-// same definition before; nil: the tool is new, or another.
-func (c *compiler) known(l roster.Listing, d *tool.Definition) *entry {
+// listedBefore returns the entries that the registry has of listed tools, if the same source has listed the same definitions
+// before; nil: the tool is new, or another.
+func (c *compiler) listedBefore(l roster.Listing) []*entry {
+	out := make([]*entry, len(l.Definitions))
 	if l.Source == nil {
-		return nil
+		return out
 	}
-	rules := c.rules.Load()
-	e := c.published(cmp.Or(rules.of(d.Name).Name, d.Name))
-	if e == nil || e.lister != l.Source || e.source != d && (l.Checked || !sameDefinition(e.source, d)) {
-		return nil
+	now, rules := c.published(), c.rules.Load()
+	var rest []*entry // behind the last that was found: of a hundred thousand checked tools, nearly all are the next
+	for i, d := range l.Definitions {
+		if len(rest) > 0 && rest[0].source == d && rest[0].lister == l.Source {
+			out[i], rest = rest[0], rest[1:]
+			continue
+		}
+		e := now.byName.get(cmp.Or(rules.of(d.Name).Name, d.Name))
+		if e == nil || e.lister != l.Source || e.source != d && (l.Checked || !sameDefinition(e.source, d)) {
+			continue
+		}
+		out[i] = e
+		if l.Checked {
+			all := now.sorted()
+			at, _ := slices.BinarySearchFunc(all, e.def.Name, (*entry).compare)
+			rest = all[at+1:]
+		}
 	}
-	return e
+	return out
 }
 
 // compileListed makes an entry of one of an owner's tools.

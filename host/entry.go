@@ -165,8 +165,11 @@ func (e *entry) withAlias(alias string) *entry {
 	}
 }
 
+// compare compares the name of an entry with another.
+func (e *entry) compare(name string) int { return cmp.Compare(e.def.Name, name) }
+
 func sortEntries(all []*entry) []*entry {
-	slices.SortFunc(all, func(a, b *entry) int { return cmp.Compare(a.def.Name, b.def.Name) })
+	slices.SortFunc(all, func(a, b *entry) int { return a.compare(b.def.Name) })
 	return all
 }
 

@@ -95,7 +95,7 @@ func New(opts ...Option) (*Host, error) {
 	h.compiler.slots, h.compiler.asked = map[slotsKey]*chain.Slots{}, map[string]*atomic.Int64{}
 	h.compiler.rules.Store(o.overrides)
 	h.registry.current = h.compiler.current
-	h.compiler.published = func(name string) *entry { return h.registry.read().byName.get(name) }
+	h.compiler.published = h.registry.read
 	if o.audit != nil {
 		h.compiler.audit = &chain.Audit{Sink: o.audit, Required: o.auditRequired, OnError: func(err error) {
 			if !h.logPanic(err) {

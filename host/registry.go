@@ -1,7 +1,6 @@
 package host
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -161,35 +160,20 @@ func (r *registry) Put(sets []roster.Set) []roster.Result {
 	_ = r.edit(func(t *tx) error {
 		had := make(map[string][]*entry, len(sets))
 		for _, set := range sets {
-			had[set.Owner] = nil
+			had[set.Owner] = make([]*entry, 0, len(set.Entries))
 		}
-		for _, e := range t.before.sorted() {
-			if _, put := had[e.owner]; put {
-				had[e.owner] = append(had[e.owner], e)
+		for all := t.before.sorted(); len(all) > 0; {
+			owner, n := all[0].owner, 1
+			for n < len(all) && all[n].owner == owner {
+				n++
 			}
+			if theirs, put := had[owner]; put {
+				had[owner] = append(theirs, all[:n]...)
+			}
+			all = all[n:]
 		}
 		for i, set := range sets {
-			stays := make(map[*entry]bool, min(len(set.Entries), len(had[set.Owner])))
-			var entries []*entry
-			for _, one := range set.Entries {
-				e := one.(*entry) //nolint:forcetypeassert // the compiler made it
-				if t.byName.get(e.def.Name) == e {
-					stays[e] = true
-					out[i].Names = append(out[i].Names, e.source.Name)
-				} else {
-					entries = append(entries, e)
-				}
-			}
-			for _, e := range had[set.Owner] {
-				if !stays[e] && t.byName.get(e.def.Name) == e {
-					t.remove(e)
-				}
-			}
-			added, faults := t.put(entries)
-			out[i].Err = errors.Join(faults...)
-			for _, e := range added {
-				out[i].Names = append(out[i].Names, e.source.Name)
-			}
+			out[i] = t.exchange(had[set.Owner], set)
 		}
 		return nil
 	})

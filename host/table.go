@@ -1,7 +1,6 @@
 package host
 
 import (
-	"cmp"
 	"hash/maphash"
 	"maps"
 	"slices"
@@ -61,7 +60,7 @@ func (t *tableEdit) shard(name string) map[string]*entry {
 // one by one does not sort them each time.
 type order struct {
 	byName table
-	from   []*entry // all entries of an earlier table, sorted
+	from   *lists   // of an earlier table
 	since  []string // the names whose entries may be others
 	made   atomic.Pointer[lists]
 }
@@ -81,13 +80,20 @@ func (o *order) next(byName table, names []string) *order {
 	if o == nil {
 		return &order{byName: byName, since: names}
 	}
-	if o.made.Load() == nil && len(o.since) > max(leastSince, len(o.from)) {
+	if o.made.Load() == nil && len(o.since) > max(leastSince, len(o.earlier().sorted)) {
 		o.lists() // or the names would grow for ever
 	}
 	if made := o.made.Load(); made != nil {
-		return &order{byName: byName, from: made.sorted, since: names}
+		return &order{byName: byName, from: made, since: names}
 	}
 	return &order{byName: byName, from: o.from, since: append(o.since, names...)}
+}
+
+func (o *order) earlier() *lists {
+	if o.from == nil {
+		return &lists{}
+	}
+	return o.from
 }
 
 func (o *order) lists() *lists {
@@ -97,11 +103,11 @@ func (o *order) lists() *lists {
 	if made := o.made.Load(); made != nil {
 		return made
 	}
-	names := distinct(o.since)
-	made := &lists{sorted: make([]*entry, 0, len(o.from)+len(names))}
-	from := o.from
+	names, from := distinct(o.since), o.earlier().sorted
+	made := &lists{sorted: make([]*entry, 0, len(from)+len(names))}
+	some := len(o.earlier().listed) < len(from) // are disabled, perhaps
 	for _, name := range names {
-		i, there := slices.BinarySearchFunc(from, name, func(e *entry, name string) int { return cmp.Compare(e.def.Name, name) })
+		i, there := slices.BinarySearchFunc(from, name, (*entry).compare)
 		made.sorted = append(made.sorted, from[:i]...)
 		if there {
 			i++
@@ -109,10 +115,11 @@ func (o *order) lists() *lists {
 		from = from[i:]
 		if e := o.byName.get(name); e != nil {
 			made.sorted = append(made.sorted, e)
+			some = some || e.disabled()
 		}
 	}
 	made.sorted = append(made.sorted, from...)
-	if made.listed = made.sorted; slices.ContainsFunc(made.sorted, (*entry).disabled) {
+	if made.listed = made.sorted; some {
 		made.listed = slices.DeleteFunc(slices.Clone(made.sorted), (*entry).disabled)
 	}
 	o.made.CompareAndSwap(nil, made)

@@ -1,7 +1,9 @@
 package host
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/toolhost/toolhost/host/internal/roster"
@@ -41,6 +43,63 @@ func (t *tx) publish(e *entry) {
 	t.names = append(t.names, e.def.Name)
 	t.byName.put(e.def.Name, e)
 	t.byAlias.put(e.alias, e)
+}
+
+// exchange puts what a set has in the place of what its owner has, sorted by name. There may be a hundred thousand entries,
+// nearly all of which stay.
+func (t *tx) exchange(had []*entry, set roster.Set) roster.Result {
+	stays, next := make([]bool, len(had)), 0
+	var fresh []*entry
+	for _, one := range set.Entries {
+		e := one.(*entry) //nolint:forcetypeassert // the compiler made it
+		i, there := next, next < len(had) && had[next] == e
+		if !there {
+			i, there = slices.BinarySearchFunc(had, e.def.Name, (*entry).compare)
+			there = there && had[i] == e
+		}
+		if there {
+			stays[i], next = true, i+1
+		} else {
+			fresh = append(fresh, e)
+		}
+	}
+	var gone []*entry
+	for i, e := range had {
+		if !stays[i] && t.byName.get(e.def.Name) == e {
+			t.remove(e)
+			gone = append(gone, e)
+		}
+	}
+	added, faults := t.put(fresh)
+	out := roster.Result{Entries: set.Entries, Err: errors.Join(faults...)}
+	if len(added) < len(fresh) {
+		out.Entries = nil
+		for i, e := range had {
+			if stays[i] {
+				out.Entries = append(out.Entries, e)
+			}
+		}
+		for _, e := range added {
+			out.Entries = append(out.Entries, e)
+		}
+	}
+	out.Added, out.Removed = without(added, gone), without(gone, added)
+	return out
+}
+
+// without returns, sorted, the names that owners gave to entries and not to others.
+func without(entries, others []*entry) (names []string) {
+	theirs := map[string]bool{}
+	for _, e := range others {
+		theirs[e.source.Name] = true
+	}
+	for _, e := range entries {
+		if !theirs[e.source.Name] {
+			names = append(names, e.source.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // putOne is put for one entry.

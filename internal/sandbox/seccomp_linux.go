@@ -96,22 +96,28 @@ func (a *assembler) choose(answers map[uint32]answer, other answer) {
 		begin(number, answers[number])
 		begin(number+1, other)
 	}
-	var tree func(spans []span) []bpf.Instruction
-	tree = func(spans []span) []bpf.Instruction {
+	var tree func(spans []span)
+	tree = func(spans []span) {
 		if len(spans) == 1 {
-			return []bpf.Instruction{bpf.RetConstant{Val: uint32(spans[0].v)}}
+			a.ret(spans[0].v)
+			return
 		}
-		half := len(spans) / 2
-		below, from := tree(spans[:half]), tree(spans[half:])
+		half, at := len(spans)/2, len(a.code)
 		jump := bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: spans[half].first}
-		if len(below) > math.MaxUint8 { // a condition cannot skip as much
+		below := 2*half - 1 // instructions, if each condition of them can skip as much as it has to
+		if below <= math.MaxUint8 {
+			jump.SkipTrue = uint8(below)
+			a.code = append(a.code, jump)
+			tree(spans[:half])
+		} else {
 			jump.SkipFalse = 1
-			return slices.Concat([]bpf.Instruction{jump, bpf.Jump{Skip: uint32(len(below))}}, below, from) //nolint:gosec // few
+			a.code = append(a.code, jump, nil)
+			tree(spans[:half])
+			a.code[at+1] = bpf.Jump{Skip: uint32(len(a.code) - at - 2)} //nolint:gosec // few
 		}
-		jump.SkipTrue = uint8(len(below))
-		return slices.Concat([]bpf.Instruction{jump}, below, from)
+		tree(spans[half:])
 	}
-	a.code = append(a.code, tree(spans)...)
+	tree(spans)
 }
 
 // load loads an argument, of which the lower half counts.

@@ -83,6 +83,13 @@ func (m *memory) judgeOf(s *source) (pluginrun.Pins, bool) {
 	return pins, true
 }
 
+// rememberSaid is remember for a source that was asked just now.
+func (m *memory) rememberSaid(ctx context.Context, s *source, said listing, sound bool) {
+	if s.plugin != nil && said.err == nil && !said.recalled {
+		m.remember(ctx, s, sound)
+	}
+}
+
 // remember stores what a plugin says of itself. A plugin with a definition that is refused
 // is forgotten instead: it is started each time, so that each time the reason is told.
 func (m *memory) remember(ctx context.Context, s *source, sound bool) {

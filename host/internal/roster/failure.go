@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/internal/manifest"
 	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/early"
 	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -53,7 +54,7 @@ func (s *source) recallOrList(ctx context.Context, rule startRule) listing {
 	case s.plugin == nil:
 	case out.err != nil:
 		s.noteFailure(ctx, out.err)
-	case r.memory.Cache != nil && !recalled:
+	case r.memory.Cache != nil && !recalled && early.Begun(ctx) == nil:
 		r.memory.Hash(ctx, s.subject()) // here others do so side by side
 	}
 	return out

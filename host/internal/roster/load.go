@@ -162,22 +162,41 @@ func (r *Roster) listAll(ctx context.Context, sources []*source, out []listing, 
 // register publishes what new sources said, in one step, and follows their changes. It
 // returns an error for each source.
 func (r *Roster) register(ctx context.Context, sources []*source, said []listing) []error {
-	sets, faults := make([]Set, len(sources)), make([]error, len(sources))
+	sets, faults, sound := make([]Set, len(sources)), make([]error, len(sources)), make([]bool, len(sources))
 	for i, s := range sources {
 		sets[i], faults[i] = s.member.compile(ctx, s, said[i])
+		sound[i] = faults[i] == nil
 	}
-	published, freed := r.publish(sources, sets)
+	published, results := r.publish(sources, sets)
 	for i, taken := range published {
 		faults[i] = errors.Join(faults[i], taken)
 	}
-	if freed {
+	if haveFreed(results) {
 		r.ReturnNames()
 	}
-	for i, s := range sources {
+	for _, s := range sources {
 		s.activate(nil)
+	}
+	if early.Begun(ctx) == nil {
+		keepSaid(sources, said)
+		return faults
+	}
+	r.inBackground(func() { // what is served does not wait until binaries are read
+		for i, s := range sources {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTime)
+			r.memory.rememberSaid(ctx, s, said[i], sound[i])
+			cancel()
+		}
+		keepSaid(sources, said)
+	})
+	return faults
+}
+
+// keepSaid copies the files of those that were asked just now.
+func keepSaid(sources []*source, said []listing) {
+	for i, s := range sources {
 		if !said[i].recalled && s.isServed() {
 			s.keep()
 		}
 	}
-	return faults
 }

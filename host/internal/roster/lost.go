@@ -59,18 +59,23 @@ func inShort(owner string, err error) error {
 }
 
 // publish makes sets what the registry has of their owners, and remembers the names. It
-// returns an error for each set, and whether one gave up names that it had.
-func (r *Roster) publish(sources []*source, sets []Set) (faults []error, freed bool) {
-	faults, freed, named := r.put(sources, sets)
-	r.record(named)
+// returns an error for each set, and what has become of those whose source still counts.
+func (r *Roster) publish(sources []*source, sets []Set) (faults []error, results []Result) {
+	faults, results, served := r.put(sources, sets)
+	r.record(served)
 	for i, s := range sources {
 		r.keepLevels(s, sets[i].Entries)
 	}
-	return faults, freed
+	return faults, results
 }
 
-// put is publish without remembering: named are the names by source.
-func (r *Roster) put(sources []*source, sets []Set) (faults []error, freed bool, named map[*source][]string) {
+// haveFreed reports whether names were given up.
+func haveFreed(results []Result) bool {
+	return slices.ContainsFunc(results, func(one Result) bool { return len(one.Removed) > 0 })
+}
+
+// put is publish without remembering: served are the entries by source.
+func (r *Roster) put(sources []*source, sets []Set) (faults []error, results []Result, served map[*source][]Entry) {
 	r.publishing.Lock()
 	defer r.publishing.Unlock()
 	faults = make([]error, len(sets))
@@ -84,8 +89,8 @@ func (r *Roster) put(sources []*source, sets []Set) (faults []error, freed bool,
 		set.Entries, faults[i] = r.withoutReserved(s, sets[i].Entries)
 		current, wanted = append(current, i), append(wanted, set)
 	}
-	results := r.registry.Put(wanted)
-	named = map[*source][]string{}
+	results = r.registry.Put(wanted)
+	served = map[*source][]Entry{}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for n, i := range current {
@@ -94,30 +99,17 @@ func (r *Roster) put(sources []*source, sets []Set) (faults []error, freed bool,
 		m, all := s.member, sets[i].Entries
 		if s.served = all != nil; s.served {
 			s.failure = nil
-			named[s] = result.Names
+			served[s] = result.Entries
 		}
 		if m.source != s {
 			continue
 		}
-		freed = freed || !holdsAll(result.Names, m.names)
-		m.names, m.lost = result.Names, nil
+		m.lost = nil
 		if lost := lostTo(faults[i]); len(lost) > 0 {
 			m.lost = &lostNames{all, lost}
 		}
 	}
-	return faults, freed, named
-}
-
-// holdsAll reports whether names has all of others.
-func holdsAll(names, others []string) bool {
-	if slices.Equal(names, others) {
-		return true
-	}
-	has := make(map[string]bool, len(names))
-	for _, name := range names {
-		has[name] = true
-	}
-	return !slices.ContainsFunc(others, func(name string) bool { return !has[name] })
+	return faults, results, served
 }
 
 // ReturnNames gives the names that became free to those that wanted them: it is called after

@@ -14,6 +14,7 @@ import (
 	"github.com/toolhost/toolhost/host/internal/manifest"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/callstage"
+	"github.com/toolhost/toolhost/internal/early"
 	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/remedy"
@@ -47,7 +48,6 @@ type facts struct {
 	source *source        // nil: absent
 	failed *failedUpgrade // nil: no newer file, or other settings, were tried in vain
 	held   heldChange     // zero: nothing waits for the operator
-	names  []string       // of its tools that are in the registry, as it calls them
 	lost   *lostNames     // nil: it has the names of all its tools
 	// reportedWants is what was reported last of what it wants and was not accepted; empty: nothing.
 	reportedWants string
@@ -106,7 +106,7 @@ func (m *member) become(to memberState, from, next *source, background func()) e
 	}
 	m.reportMove(to, from, next)
 	if next == nil || to == disabled {
-		m.names, m.lost = nil, nil
+		m.lost = nil
 	}
 	m.state, m.source = to, next
 	if background != nil {
@@ -191,7 +191,7 @@ func (m *member) tellText(event, what, key, text string, args ...any) {
 }
 
 // compile makes entries of what a source said. A plugin of which nothing can be used is
-// refused. If there is nothing wrong with what it said, it is remembered.
+// refused. If there is nothing wrong with what it said, it is remembered, by register if tools are published early.
 func (m *member) compile(ctx context.Context, s *source, said listing) (Set, error) {
 	set := Set{Owner: m.owner}
 	if said.err != nil {
@@ -212,8 +212,8 @@ func (m *member) compile(ctx context.Context, s *source, said listing) (Set, err
 	} else {
 		s.plugin.Refuse(nil)
 	}
-	if !said.recalled {
-		m.roster.memory.remember(ctx, s, bad == nil)
+	if early.Begun(ctx) == nil {
+		m.roster.memory.rememberSaid(ctx, s, said, bad == nil)
 	}
 	set.Entries = entries
 	return set, bad
@@ -226,23 +226,6 @@ func (m *member) refresh(ctx context.Context, s *source) error {
 		m.roster.ReturnNames()
 	}
 	return err
-}
-
-// without returns the names of all that others do not have. There may be a hundred thousand, most of them in their old place.
-func without(all, others []string) string {
-	known := map[string]bool{}
-	for i, name := range others {
-		if i >= len(all) || all[i] != name {
-			known[name] = true
-		}
-	}
-	var out []string
-	for i, name := range all {
-		if (i >= len(others) || others[i] != name) && !known[name] {
-			out = append(out, name)
-		}
-	}
-	return strings.Join(out, " ")
 }
 
 // refreshAlone is refresh that reports whether the source gave up names, which others want.
@@ -262,12 +245,16 @@ func (m *member) refreshAlone(ctx context.Context, s *source) (freed bool, err e
 	if m.now().source != s { // it was detached meanwhile
 		return false, bad
 	}
-	before, known := m.now().names, s.isServed()
-	faults, freed := m.roster.publish([]*source{s}, []Set{set})
-	if after := m.now().names; known {
-		m.tell(journal.ToolsChanged, "tools have changed", "added", without(after, before), "removed", without(before, after))
+	known := s.isServed()
+	faults, results := m.roster.publish([]*source{s}, []Set{set})
+	if known {
+		var of Result
+		if len(results) > 0 {
+			of = results[0]
+		}
+		m.tell(journal.ToolsChanged, "tools have changed", "added", strings.Join(of.Added, " "), "removed", strings.Join(of.Removed, " "))
 	}
-	return freed, errors.Join(append(faults, bad)...)
+	return haveFreed(results), errors.Join(append(faults, bad)...)
 }
 
 // restart ends the process of a plugin, when its calls have ended, starts it again, and asks for its tools if

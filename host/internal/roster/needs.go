@@ -74,7 +74,7 @@ func (s *source) pinned() ceiling {
 // record notes which names plugins have, and with which needs they ran, whose tools have just been
 // registered, and which of them want more than was accepted. It forgets the names of the plugins of
 // their directories that are not there any more.
-func (r *Roster) record(registered map[*source][]string) {
+func (r *Roster) record(registered map[*source][]Entry) {
 	there, ran := map[known.Plugin]bool{}, map[*source]*tool.Needs{}
 	for _, s := range r.sources() {
 		there[s.key] = true
@@ -85,7 +85,7 @@ func (r *Roster) record(registered map[*source][]string) {
 		}
 	}
 	err := r.book.Note(func(all known.Records) {
-		for s, names := range registered {
+		for s, entries := range registered {
 			if s.isAttached() {
 				continue
 			}
@@ -94,7 +94,12 @@ func (r *Roster) record(registered map[*source][]string) {
 					all.Change(other, func(one *known.Record) { one.Names = nil })
 				}
 			}
-			all.Change(s.key, func(one *known.Record) { one.Names = slices.Sorted(slices.Values(names)) })
+			names := make([]string, len(entries))
+			for i, e := range entries {
+				names[i] = e.ClaimedName()
+			}
+			slices.Sort(names)
+			all.Change(s.key, func(one *known.Record) { one.Names = names })
 			if n, said := ran[s]; said {
 				all.Ran(s.key, n)
 			}

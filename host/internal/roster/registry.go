@@ -82,8 +82,11 @@ type Set struct {
 
 // Result is what was published of a [Set].
 type Result struct {
-	Names []string // as the owner calls its tools that are in the registry now
-	Err   error    // joined: one for each entry that was left out
+	Entries []Entry // those of its owner that are in the registry now
+	// Added and Removed are the names, sorted and as the owner calls them, of the tools that it has now and not before, or
+	// had before.
+	Added, Removed []string
+	Err            error // joined: one for each entry that was left out
 }
 
 // TakenError is the cause of an error that says that a name belongs to another owner, which
