@@ -150,7 +150,7 @@ func TestLockOfWhatDoesNotStart(t *testing.T) {
 	}
 	w.remove("quitter")
 	w.run("plugins", "disable", "introspection").exits(0)
-	w.run("plugins", "lock").exits(0).prints("player: pinned as", "1 plugins are pinned")
+	w.run("plugins", "lock").exits(0).prints("player: pinned as", "1 plugin is pinned")
 	w.run("plugins", "lock", "--check").exits(0)
 }
 
