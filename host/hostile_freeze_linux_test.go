@@ -66,11 +66,12 @@ func watchPauses(t *testing.T, h *host.Host) (stop func()) {
 
 // freeze loads a plugin directory of which the plugin cannot be started, and returns what
 // Load says.
-func freeze(t *testing.T, root, dir string) error {
+func freeze(t *testing.T, root, dir string, opts ...host.Option) error {
 	t.Helper()
-	h := require.Must(host.New(host.WithRoot(root), host.WithDefaults(func(all *plugin.Settings) {
+	opts = append(opts, host.WithRoot(root), host.WithDefaults(func(all *plugin.Settings) {
 		all.StartTimeout = 2 * time.Second
-	})))(t)
+	}))
+	h := require.Must(host.New(opts...))(t)
 	neighbours := require.Must(host.New(host.WithRoot(t.TempDir()), host.WithDefaults(func(all *plugin.Settings) {
 		all.StartTimeout = ceiling
 	})))(t)
@@ -259,14 +260,19 @@ func TestHostileFileSystem(t *testing.T) { //nolint:paralleltest // it watches t
 		}
 		return
 	}
-	for what, mode := range map[string]uint32{"binary": unix.S_IFREG | 0o755, "root": unix.S_IFDIR | 0o755} { //nolint:paralleltest // as above
+	for what, mode := range map[string]uint32{ //nolint:paralleltest // as above
+		"binary": unix.S_IFREG | 0o755, "binary that is hashed": unix.S_IFREG | 0o755, "root": unix.S_IFDIR | 0o755,
+	} {
 		t.Run(what, func(t *testing.T) {
 			dir, root := t.TempDir(), t.TempDir()
 			path := filepath.Join(dir, "script")
 			if err := os.WriteFile(path, []byte("#!/bin/sh\nsleep 1000\n"), 0o700); err != nil { //nolint:gosec // a program
 				t.Fatal(err)
 			}
-			over := map[string]string{"binary": path, "root": root}[what]
+			over := path
+			if what == "root" {
+				over = root
+			}
 			fuse, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
 			if err != nil {
 				t.Skip(err)
@@ -278,7 +284,11 @@ func TestHostileFileSystem(t *testing.T) { //nolint:paralleltest // it watches t
 			t.Cleanup(func() { _ = unix.Unmount(over, unix.MNT_DETACH) })
 			child(t, []*os.File{fuse}, hangOn+"="+strconv.FormatUint(uint64(mode), 8))
 			_ = fuse.Close()
-			err = freeze(t, root, dir)
+			var opts []host.Option
+			if what == "binary that is hashed" { // the host itself reads it, before it starts it
+				opts = append(opts, host.WithCache(t.TempDir()))
+			}
+			err = freeze(t, root, dir, opts...)
 			if err == nil || !strings.Contains(err.Error(), "script") {
 				t.Errorf("Load says %v", err)
 			}

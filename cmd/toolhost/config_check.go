@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -169,5 +170,6 @@ func checkPlugins(ctx context.Context, s *session.Session) (warnings []config.Pr
 	for _, fault := range l.Faults {
 		problems = append(problems, session.ConfigProblem(c, fault))
 	}
-	return session.Unmatched(c, l.Host.Plugins(), l.Host.Claims()), errors.Join(c.Problems(problems), l.Close(ctx))
+	unmatched := slices.Concat(session.Unmatched(c, l.Host.Plugins(), l.Host.Claims()), session.UnmatchedTools(c, l.Mounts))
+	return unmatched, errors.Join(c.Problems(problems), l.Close(ctx))
 }

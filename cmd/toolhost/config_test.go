@@ -346,3 +346,17 @@ func TestPluginConfiguration(t *testing.T) {
 	w.configure("plugin_dirs: ["+w.plugins+"]", "plugins:", "  fs:", "    config: {allow_git: much}")
 	w.bare("config", "check", "--start").exits(1).prints("allow_git")
 }
+
+// A pattern of a server that chooses none of its tools is found when they are listed.
+func TestPatternsOfNoTool(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player")
+	settings, _ := w.lateServers("late")
+	w.configure(strings.Replace(settings, ", cwd:", `, include: [t, "x*"], exclude: [tt], cwd:`, 1))
+	found := []string{`mcp_servers.late.include: no tool of the server matches x*`, `mcp_servers.late.exclude: no tool of the server matches tt`, "did you mean t?"}
+	w.bare("config", "check", "--start").exits(0).says(found...)
+	require.NoError(t, os.RemoveAll(filepath.Join(w.state, "cache"))) // a server whose tools are remembered is not asked
+	w.serve("--config", w.config())
+	w.run("status").exits(1).prints(found...)
+	w.run("doctor", "--config", w.config()).exits(1).prints(found...)
+}

@@ -30,10 +30,15 @@ which is added to the configuration file with what --grant says.
 
 --remove makes the files what they were before, and revokes the token. --check changes nothing:
 it shows the change, or, if the client has toolhost, reaches what its file says as it would, and
-lists the tools.`
+lists the tools. It waits for plugins that start as long as one comes within 5 seconds, and then
+names the others.`
 
-// checkTime bounds --check: as long as Claude Code waits, the most patient of the clients.
-const checkTime = 30 * time.Second
+// How long --check takes at most: as Claude Code waits, the most patient of the clients, and for how long it waits for
+// plugins of which none comes.
+const (
+	checkTime  = 30 * time.Second
+	checkQuiet = 5 * time.Second
+)
 
 // connectCommand is toolhost connect.
 type connectCommand struct {
@@ -166,16 +171,23 @@ func (c *connectCommand) try(ctx context.Context, e connect.Entry) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
-	names, more, err := change.Entry.Tools(ctx)
+	names, waiting, err := change.Entry.Tools(ctx, checkQuiet)
 	if err != nil {
 		err = fmt.Errorf("what %s says of toolhost does not answer: %w: toolhost connect %s writes it as it should be",
 			path, err, c.client.Name)
 		return exit.With(exit.Failed, err)
 	}
-	if more {
-		c.s.Err.Printf("some plugins have not started within %v: the client has their tools when they have\n", checkTime)
+	if waiting.More {
+		who := "some plugins"
+		if len(waiting.Names) > 0 {
+			who = strings.Join(waiting.Names, ", ")
+		}
+		c.s.Err.Printf("still starting when none had come for %v: %s: the client has their tools when they have started\n",
+			checkQuiet, sanitize.Text(who))
 	}
-	return c.s.Answer(map[string]any{"file": change.Path, "connected": true, "tools": names, "starting": more},
+	return c.s.Answer(map[string]any{
+		"file": change.Path, "connected": true, "tools": names, "starting": waiting.More, "waiting": waiting.Names,
+	},
 		"%s says how to reach toolhost, which lists %d tools: %s\n", path, len(names), sanitize.Text(strings.Join(names, ", ")))
 }
 

@@ -296,3 +296,13 @@ func TestPluginsOfTheWorkspaceWait(t *testing.T) {
 	s.ends(syscall.SIGTERM, 0)
 	w.bare("call", "greet.version").exits(exit.Done)
 }
+
+// A script of the workspace that does not start may miss the files next to it, and its error says so.
+func TestScriptRunsFromACopy(t *testing.T) {
+	t.Parallel()
+	w := inside(t, "player")
+	w.configure("plugin_dirs: [bin/plugins]")
+	w.ran(w.script("alone"), false)
+	w.bare("plugins", "enable", "alone")
+	w.bare("call", "alone.x").says("it runs from a private copy", "finds no files next to the original")
+}

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -498,4 +500,39 @@ func taken(t *testing.T) string {
 	ln := require.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = ln.Close() })
 	return ln.Addr().String()
+}
+
+// The doctor asks the daemon once how it is, and judges one state of it.
+func TestDoctorAsksTheDaemonOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.serve()
+	path := filepath.Join(w.tmp, "between.sock")
+	ln := require.Must(net.Listen("unix", path))(t) //nolint:noctx // of this test
+	require.NoError(t, os.Chmod(path, 0o600))
+	var asked atomic.Int32
+	var passing sync.WaitGroup
+	passing.Go(func() {
+		for {
+			conn, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			asked.Add(1)
+			passing.Go(func() {
+				defer conn.Close()                      //nolint:errcheck // it is a test's
+				to, err := net.Dial("unix", w.socket()) //nolint:noctx // of this machine
+				if err != nil {
+					return
+				}
+				go io.Copy(to, conn) //nolint:errcheck // until either ends
+				_, _ = io.Copy(conn, to)
+				_ = to.Close()
+			})
+		}
+	})
+	w.run("doctor", "--socket", path).prints("serves 0 tools of 0 plugins on "+path, "the daemon is in no fleet")
+	require.NoError(t, ln.Close())
+	passing.Wait()
+	equal(t, "how often the daemon was asked", asked.Load(), 1)
 }

@@ -66,7 +66,7 @@ func TestHoldNewFailsClosed(t *testing.T) {
 	w.run("plugins", "enable", "player").exits(0)
 	w.configure("hold_new: true")
 	evil := w.script("evil")
-	w.run("plugins", "lock").exits(0).prints("1 plugins are pinned")
+	w.run("plugins", "lock").exits(0).prints("1 plugin is pinned")
 	w.run("plugins", "lock", "--check").exits(1).prints("evil: not pinned")
 	w.ran(evil, false)
 	file := filepath.Join(w.state, "toolhost", known.FileName)

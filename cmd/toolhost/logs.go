@@ -123,6 +123,9 @@ func (c *logsCommand) fromFiles(ctx context.Context, d *control.Client, dir stri
 			}
 		}
 		if !c.follow {
+			if len(newest) == 0 && err == nil && c.name == "" && !c.s.Flags.JSON {
+				c.s.Notef("no lines to show: what plugins write, and what happens to them, is kept in %s", dir)
+			}
 			return nil
 		}
 		select {

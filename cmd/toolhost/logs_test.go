@@ -64,7 +64,7 @@ func (f *following) until(event, text string) (e journal.Entry) {
 func TestLogs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")
-	w.run("logs").exits(0)
+	w.run("logs").exits(0).says("no lines to show")
 	w.run("logs", "player").exits(3).says("nothing is kept of a plugin")
 	s := w.serve("--log-level", "error")
 	w.run("logs", "plaier").exits(2).says("did you mean player?")

@@ -122,7 +122,10 @@ func TestInstallFile(t *testing.T) {
 	equal(t, "the platforms in the lock", len(lock.Files("greeter")), 2)
 	equal(t, "the source in the lock", lock.Plugins["greeter"].Source, file+"@"+sum.String())
 	w.bare("plugins", "lock", "--check").exits(0)
-	w.bare("plugins", "lock").exits(0)
+	w.bare("plugins", "lock").exits(2).says("this would pin all plugins of this user, for all commands, in "+w.userLock()+": greeter", "--user")
+	w.bare("plugins", "lock", "--user").exits(0)
+	w.bare("plugins", "lock").exits(0) // it pins all
+	w.run("plugins", "lock", "--user").exits(2).says("--user has no effect here")
 	again, err := lockfile.Read(w.userLock())
 	if err != nil || again.Plugins["greeter"].Source == "" {
 		t.Error(err)

@@ -17,14 +17,17 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/internal/lockfile"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/sanitize"
 )
 
 const aboutLock = `Start every plugin once, and write the SHA-256 of its binary, the digest of its tools'
 definitions, its version and what it declares to need to toolhost.lock, next to the
-configuration file or where its lock: says; without one, to the user's lock, next to
-install_dir. From then on nothing else runs. The changes are
+configuration file or where its lock: says. From then on nothing else runs. The changes are
 printed: read them before you trust them.
+
+Outside a project, --user pins all plugins of this user, for all commands, in the lock next to
+install_dir. Once it does, the flag is not needed to pin what has changed.
 
 If a plugin needs more than is pinned, or than was accepted when it first ran, that is shown
 and you are asked. Without a terminal, --yes says so; else nothing is written and the exit
@@ -44,7 +47,7 @@ Your state directory records what is pinned: if a lock is removed, nothing of it
 removes lock and record; as that lets anything run, it needs --yes.`
 
 func newPluginsLockCommand(s *session.Session) *cobra.Command {
-	var check, off, yes bool
+	var check, off, yes, user bool
 	cmd := &cobra.Command{
 		Example: `  toolhost plugins lock --check
   toolhost plugins lock`,
@@ -61,33 +64,65 @@ func newPluginsLockCommand(s *session.Session) *cobra.Command {
 				return exit.Usage("--check and --off exclude each other", "leave one out")
 			case yes && check:
 				return exit.Usage("--yes and --check exclude each other", "leave one out")
+			case user && (check || off):
+				return exit.Usage("--user has no effect with --check and --off", "leave it out: they are about the lock that is in force")
 			case off:
 				return removeLock(cmd.Context(), s, rules, yes)
 			case check:
 				return checkLock(cmd.Context(), s, rules)
 			}
-			return writeLock(cmd.Context(), s, rules, yes)
+			return writeLock(cmd.Context(), s, rules, yes, user)
 		},
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&check, "check", false, "compare with the existing lock, and write nothing")
 	flags.BoolVar(&off, "off", false, "unpin the plugin directories")
+	flags.BoolVar(&user, "user", false, "outside a project: pin all plugins of this user, for all commands")
 	flags.BoolVar(&yes, "yes", false, "let plugins have what they need in addition; with --off: confirm")
 	return cmd
 }
 
+// checkOutside refuses to begin to pin all plugins of the user, which is meant for one project if user was not said.
+func checkOutside(s *session.Session, rules pins.Rules, before *lockfile.Lock, user bool) error {
+	outside := rules.File == rules.User && s.Settings().Config.File == ""
+	record, err := pins.ReadRecord()
+	switch {
+	case err != nil:
+		return err
+	case outside && (user || record[rules.User].All || before == nil && counts(rules, rules.User)): // a lock that is lost is restored
+		return nil
+	case user:
+		return exit.Usage("--user has no effect here: the lock is "+sanitize.Text(rules.File), "leave it out")
+	case !outside:
+		return nil
+	}
+	var names []string
+	for _, dir := range s.Settings().Dirs.Paths {
+		found, _, _ := pluginrun.Discover(dir) // that it cannot be read is an error of the start
+		for _, c := range found {
+			names = append(names, c.Name)
+		}
+	}
+	return exit.Usage(fmt.Sprintf("there is no toolhost.yaml here, so this would pin all plugins of this user, for all commands, in %s: %s",
+		sanitize.Text(rules.File), output.OrDash(strings.Join(names, ", "))),
+		"toolhost config init begins a project, whose lock rules that alone; if you mean all, add --user")
+}
+
 // writeLock starts the plugins and pins them. If they need more than was accepted, it asks, unless
 // yes was said.
-func writeLock(ctx context.Context, s *session.Session, rules pins.Rules, yes bool) error {
+func writeLock(ctx context.Context, s *session.Session, rules pins.Rules, yes, all bool) error {
 	file := rules.File
 	if rules.Off {
 		return exit.Usage(sanitize.Text(s.Settings().Config.File)+" says lock: off", "say lock: required there, or remove the key")
 	}
 	before, err := s.ReadLock(file)
-	switch {
-	case exit.Status(err) == exit.Refused: // what is pinned is the operator's
+	if exit.Status(err) == exit.Refused { // what is pinned is the operator's
 		return err
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
+	}
+	if err := checkOutside(s, rules, before, all); err != nil {
+		return err
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		s.Err.Printf("toolhost: %s cannot be read, and is replaced: %s\n", sanitize.Text(file), output.FirstLine(err.Error()))
 	}
 	found, err := inspect(ctx, s, before, session.Needs{Options: []host.Option{host.WithLocks()}, Writes: file})
@@ -143,7 +178,7 @@ func writeLock(ctx context.Context, s *session.Session, rules pins.Rules, yes bo
 		incomplete = exit.With(exit.Failed,
 			fmt.Errorf("some plugins could not be pinned as they are now: %s", strings.Join(parts, ", ")))
 	}
-	err = report.print(s, "%d plugins are pinned in %s\n", incomplete)
+	err = report.print(s, "%s %s pinned in %s\n", incomplete)
 	if !kept && notKept == nil {
 		s.Notef("without a state directory (HOME is not set) other processes do not know of the lock: " +
 			"say lock: required in the configuration")

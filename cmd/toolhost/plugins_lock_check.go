@@ -50,5 +50,5 @@ func checkLock(ctx context.Context, s *session.Session, rules pins.Rules) error 
 	case i.unread:
 		return report.print(s, "", exit.With(exit.Failed, errors.New("some plugin directories could not be read")))
 	}
-	return report.print(s, "%d plugins are as pinned in %s\n", nil)
+	return report.print(s, "%s %s as pinned in %s\n", nil)
 }

@@ -42,7 +42,11 @@ func (r lockReport) print(s *session.Session, summary string, err error) error {
 	}
 	s.Out.Printf("%s", r.text())
 	if summary != "" {
-		s.Out.Printf(summary, r.Plugins, sanitize.Text(r.File))
+		verb := "are"
+		if r.Plugins == 1 {
+			verb = "is"
+		}
+		s.Out.Printf(summary, plural(r.Plugins, "plugin"), verb, sanitize.Text(r.File))
 	}
 	return err
 }

@@ -149,7 +149,7 @@ func TestLockOfWhatDoesNotStart(t *testing.T) {
 	assert.NotContainsf(t, o.stdout, "introspection:", "the neighbour differs too")
 	w.remove("quitter")
 	w.run("plugins", "disable", "introspection").exits(0)
-	w.run("plugins", "lock").exits(0).prints("player: pinned as", "1 plugins are pinned")
+	w.run("plugins", "lock").exits(0).prints("player: pinned as", "1 plugin is pinned")
 	w.run("plugins", "lock", "--check").exits(0)
 }
 

@@ -28,8 +28,8 @@ upgrades that failed, what waits for you, callers that are refused for too many 
 configuration that could not be reloaded, and, if the command has the daemon's settings, what
 doctor finds of its files. A plugin that you disabled is not wrong.
 
-The daemon is the one on the socket (--socket), whatever its root. --wait waits for one that is
-about to be ready.`
+A daemon that starts is not well until it is ready; what has not started yet is named. The
+daemon is the one on the socket (--socket), whatever its root. --wait waits for one to be ready.`
 
 func newStatusCommand(s *session.Session) *cobra.Command {
 	var wait time.Duration
@@ -41,7 +41,7 @@ func newStatusCommand(s *session.Session) *cobra.Command {
 		Args:    noArguments,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return showStatus(cmd.Context(), s, wait) },
 	}
-	cmd.Flags().DurationVar(&wait, "wait", 0, "wait this `DURATION` for a daemon")
+	cmd.Flags().DurationVar(&wait, "wait", 0, "wait this `DURATION` for a daemon to be ready")
 	return cmd
 }
 
@@ -57,21 +57,24 @@ type daemonStatus struct {
 // waitPace is how often a daemon is looked for: a socket that does not exist has no events.
 const waitPace = 50 * time.Millisecond
 
-// awaitDaemon connects to the daemon, for which it waits so long.
+// awaitDaemon connects to the daemon, and waits so long for it to be ready.
 func awaitDaemon(ctx context.Context, s *session.Session, wait time.Duration) (*control.Client, error) {
 	tick, over := time.NewTicker(waitPace), time.After(wait)
 	defer tick.Stop()
 	for {
 		c, err := dialDaemon(ctx, s, false)
-		if err == nil || wait <= 0 || tool.CodeOf(err) == tool.CodePermissionDenied {
+		if err == nil && !c.State().Starting || wait <= 0 || tool.CodeOf(err) == tool.CodePermissionDenied {
 			return c, err
 		}
 		select {
 		case <-tick.C:
 		case <-over:
-			return nil, fmt.Errorf("after %v: %w", wait, err)
+			if err != nil {
+				err = fmt.Errorf("after %v: %w", wait, err)
+			}
+			return c, err
 		case <-ctx.Done():
-			return nil, err
+			return c, err
 		}
 	}
 }
@@ -94,7 +97,7 @@ func showStatus(ctx context.Context, s *session.Session, wait time.Duration) err
 	}
 	out.Healthy = len(out.Problems) == 0
 	if !out.Healthy {
-		err = exit.With(exit.Failed, fmt.Errorf("the daemon (pid %d) is not well", state.PID))
+		err = exit.With(exit.Failed, fmt.Errorf("the daemon (pid %d) is %s", state.PID, out.health()))
 	}
 	if s.Flags.JSON {
 		return s.Out.Report(out, err)
@@ -107,6 +110,9 @@ func showStatus(ctx context.Context, s *session.Session, wait time.Duration) err
 func problemsOf(d control.State) []string {
 	out := []string{}
 	add := func(format string, args ...any) { out = append(out, sanitize.Line(fmt.Sprintf(format, args...), 0)) }
+	if d.Starting {
+		add("%s", startingText(d))
+	}
 	if d.Draining {
 		add("it is ending, and takes no more calls")
 	}
@@ -155,6 +161,30 @@ func problemsOf(d control.State) []string {
 	return out
 }
 
+// startingText says what a daemon that starts waits for.
+func startingText(d control.State) string {
+	var names []string
+	for _, p := range d.Plugins {
+		if p.State == plugin.Starting {
+			names = append(names, p.Name)
+		}
+	}
+	if len(names) == 0 {
+		return "it is starting"
+	}
+	return "it is starting, and waits for " + strings.Join(names, ", ")
+}
+
+func (d daemonStatus) health() string {
+	switch {
+	case d.Starting:
+		return "starting"
+	case d.Healthy:
+		return "well"
+	}
+	return "not well"
+}
+
 func (d daemonStatus) print(w *output.Writer) {
 	states := map[string]int{}
 	for _, p := range d.Plugins {
@@ -167,12 +197,8 @@ func (d daemonStatus) print(w *output.Writer) {
 	if n := len(d.Leaving); n > 0 {
 		plugins = append(plugins, fmt.Sprintf("%d draining", n))
 	}
-	health := "well"
-	if !d.Healthy {
-		health = "not well"
-	}
 	w.Fields([]output.Field{
-		{Name: "daemon", Value: health},
+		{Name: "daemon", Value: d.health()},
 		{Name: "pid", Value: fmt.Sprint(d.PID)},
 		{Name: "version", Value: d.Version},
 		{Name: "revision", Value: d.Revision},

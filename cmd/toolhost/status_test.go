@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/test/assert"
@@ -175,4 +176,58 @@ func TestMetrics(t *testing.T) {
 		w.found("metrics: {address: \"" + address + "\"}\n")
 		w.bare("config", "check").exits(1).prints("a loopback address with a port")
 	}
+}
+
+// starting begins a daemon that waits for the MCP server late, which start lets go on.
+func (w *world) starting(args ...string) (s *serving, start func()) {
+	w.t.Helper()
+	settings, at := w.lateServers("late")
+	w.configure("callers: {cli: {approval: 'yes'}}", settings)
+	fifo := filepath.Join(at["late"], "fifo")
+	require.NoError(w.t, syscall.Mkfifo(fifo, 0o600))
+	s = w.begin(append(args, "--config", w.config())...)
+	w.until("it says what it waits for", func() bool {
+		o := w.run("status")
+		return o.status == 1 && strings.Contains(o.stdout, "problem: it is starting, and waits for late\n")
+	})
+	return s, func() { require.NoError(w.t, os.WriteFile(fifo, nil, 0o600)) }
+}
+
+// A daemon whose plugins take long says so, and does what needs only those that are there.
+func TestDaemonThatStarts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player")
+	s, start := w.starting()
+	var status daemonStatus
+	w.run("status", "--json", "--wait", "1ms").exits(1).json(&status)
+	if status.Healthy || !status.Starting || status.PID != s.cmd.Process.Pid {
+		t.Errorf("%+v", status)
+	}
+	w.run("plugins", "--config", w.config()).exits(0).prints("late", "starting").says("is starting, and does not have all tools yet")
+	w.until("a tool that is there answers", func() bool {
+		o := w.run("call", "play.echo", `{"text":"there"}`, "--config", w.config())
+		return strings.Contains(o.exits(0).stdout, "there")
+	})
+	_, called := w.start("", "call", "late.t", "--plugin-dir", w.plugins, "--config", w.config())
+	_, listed := w.start("", "tools", "--plugin-dir", w.plugins, "--config", w.config())
+	start()
+	(<-called).exits(0).prints("at last")
+	(<-listed).exits(0).prints("play.echo", "late.t")
+	s.await("toolhost: ready: ")
+	w.run("status", "--wait", "1m").exits(0).prints("well")
+}
+
+// One can be ended, whatever it waits for.
+func TestDaemonThatStartsEnds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "player")
+	s, _ := w.starting()
+	_, called := w.start("", "call", "late.t", "--plugin-dir", w.plugins, "--config", w.config())
+	w.until("the call waits", func() bool { return w.client().State().Calls > 0 || len(called) > 0 })
+	w.run("stop").exits(0).prints("stopped the daemon")
+	(<-called).exits(6).says("the daemon")
+	for range s.lines { //nolint:revive // until its end
+	}
+	_ = s.cmd.Wait()
+	equal(t, "the exit status", s.cmd.ProcessState.ExitCode(), 0)
 }

@@ -259,26 +259,26 @@ func (t *top) act(key string) tea.Cmd {
 	case key == "l":
 		t.showLog(row.Plugin)
 	case key == "r":
-		t.confirm("restart", row.Plugin, t.restart(t.client, row.Plugin))
+		t.confirm("restart", "restarted", row.Plugin, t.restart(t.client, row.Plugin))
 	case key == "d":
-		t.confirm("disable", row.Plugin, t.disable(row.Plugin))
+		t.confirm("disable", "disabled", row.Plugin, t.disable(row.Plugin))
 	}
 	return nil
 }
 
-// confirm asks whether something is to be done with a plugin.
-func (t *top) confirm(what, name string, do func() error) {
+// confirm asks whether something is to be done with a plugin, and then says that it was.
+func (t *top) confirm(what, was, name string, do func() error) {
 	t.screen.Note = fmt.Sprintf("%s %s? y does it", what, name)
-	t.sure = func() tea.Msg { return noteOf(what + "ed " + name)(do()) }
+	t.sure = func() tea.Msg { return noteOf(was + " " + name)(do()) }
 }
 
-// noted returns what notes that something was done, or why not.
+// noteOf returns what notes that something was done, or why not.
 func noteOf(done string) tea.ExecCallback {
 	return func(err error) tea.Msg {
 		if err != nil {
 			done = sanitize.Line(err.Error(), 500)
 		}
-		return noteMsg(strings.Replace(done, "disableed", "disabled", 1))
+		return noteMsg(done)
 	}
 }
 

@@ -103,6 +103,7 @@ func TestTrustLists(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.bare("trust", "--yes").exits(2).says("there is no toolhost.yaml and no toolhost.lock in .")
+	w.bare("trust", "nowhere").exits(2).says("toolhost: nowhere: file does not exist")
 	w.bare("trust", "--list").exits(0).says("no files are trusted")
 	w.found("# nothing\n")
 	sub := filepath.Join(w.root, "sub")

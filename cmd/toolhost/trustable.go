@@ -39,6 +39,9 @@ func (f trustable) String() string {
 // findTrustable returns the files that commands find in a directory, or the file itself.
 func findTrustable(at string) (paths []string, err error) {
 	info, err := os.Stat(at)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: %w", at, fs.ErrNotExist)
+	}
 	if err != nil || !info.IsDir() {
 		return []string{at}, err
 	}

@@ -35,6 +35,7 @@ type listingBuilder struct {
 	seen   map[string]bool // the server's names
 	digest hash.Hash
 	count  int
+	names  []string // all of the server's, chosen or not
 }
 
 func newListingBuilder(l *link) *listingBuilder {
@@ -44,6 +45,7 @@ func newListingBuilder(l *link) *listingBuilder {
 }
 
 func (b *listingBuilder) done() *listing {
+	b.l.u.compare(b.names)
 	b.out.digest = hex.EncodeToString(b.digest.Sum(nil))
 	return &b.out
 }
@@ -67,6 +69,7 @@ func (b *listingBuilder) tool(raw json.RawMessage) error {
 	if err := json.Unmarshal(raw, &t); err != nil {
 		return fmt.Errorf("tool %d of its list cannot be read: %w", b.count, err)
 	}
+	b.names = append(b.names, t.Name)
 	switch {
 	case t.Name == "":
 		return fmt.Errorf("tool %d of its list has no name", b.count)

@@ -102,13 +102,40 @@ func (l *link) toolsPage(ctx context.Context, cursor string) (json.RawMessage, e
 
 // chosen reports whether the operator wants a tool, by the server's name for it.
 func (u *Upstream) chosen(name string) bool {
-	flat := strings.NewReplacer("/", "\x00") // a name is not a path: * matches what / separates, too
-	name = flat.Replace(name)
-	matches := func(patterns []string) bool {
-		return slices.ContainsFunc(patterns, func(p string) bool {
-			ok, _ := path.Match(flat.Replace(p), name)
-			return ok
-		})
+	matches := func(pattern string) bool { return match(pattern, name) }
+	return (len(u.config.Include) == 0 || slices.ContainsFunc(u.config.Include, matches)) &&
+		!slices.ContainsFunc(u.config.Exclude, matches)
+}
+
+// match is [path.Match] of a name, which is not a path: * matches what / separates, too.
+func match(pattern, name string) bool {
+	flat := strings.NewReplacer("/", "\x00")
+	ok, _ := path.Match(flat.Replace(pattern), flat.Replace(name))
+	return ok
+}
+
+// unmatched are patterns that match none of the names that a server lists.
+type unmatched struct{ patterns, names []string }
+
+// Unmatched returns the patterns of [Config.Include] and [Config.Exclude] that match no tool that the server listed last,
+// and the names on that list: a typing error there excludes nothing.
+func (u *Upstream) Unmatched() (patterns, names []string) {
+	if found := u.unmatched.Load(); found != nil {
+		return found.patterns, found.names
 	}
-	return (len(u.config.Include) == 0 || matches(u.config.Include)) && !matches(u.config.Exclude)
+	return nil, nil
+}
+
+// compare finds the patterns that match none of the names.
+func (u *Upstream) compare(names []string) {
+	var found *unmatched
+	for _, p := range slices.Concat(u.config.Include, u.config.Exclude) {
+		if len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool { return match(p, name) }) {
+			if found == nil {
+				found = &unmatched{names: names}
+			}
+			found.patterns = append(found.patterns, p)
+		}
+	}
+	u.unmatched.Store(found)
 }

@@ -101,6 +101,8 @@ type Upstream struct {
 	legacy   atomic.Bool // the server went away when it was asked for the newest revision
 	sessions atomic.Bool // it speaks the newest revision, and asks as only sessions let it
 
+	unmatched atomic.Pointer[unmatched] // nil: each pattern chooses something, or nothing was listed
+
 	kept  map[mcpwire.Kind]*itemList
 	named named
 

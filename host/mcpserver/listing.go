@@ -245,7 +245,7 @@ func (c *clientSession) listTools(_ context.Context, r *mcp.ListToolsRequest) (m
 		page.ResultType = resultComplete
 	}
 	if c.server.starting() {
-		page.Meta, page.TTLMs = mcp.Meta{mcpjson.Starting: true}, 0
+		page.Meta, page.TTLMs = mcp.Meta{mcpjson.Starting: c.awaited()}, 0
 	}
 	for i := range page.Tools {
 		page.Tools[i] = tools[i].in(f).json

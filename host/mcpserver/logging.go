@@ -115,17 +115,27 @@ func (s *Server) setLevel(ctx context.Context, ss *mcp.ServerSession, level mcp.
 	if c := s.sessions[ss]; c != nil {
 		c.loggable.Store(true)
 	}
-	low := s.wanted
-	for _, l := range s.levels {
-		low = lowest(low, l)
-	}
 	s.mu.Unlock()
 	if known {
 		return
 	}
 	for _, r := range s.relays() {
-		if err := r.SetLevel(ctx, low); err != nil {
-			s.opts.Logger.Warn("a mounted server does not take the level of its log", "server", r.name, "error", err)
-		}
+		s.tellLevel(ctx, r)
+	}
+}
+
+// tellLevel tells a mounted server the lowest level of all clients, if one has asked for any.
+func (s *Server) tellLevel(ctx context.Context, r *relay) {
+	s.mu.Lock()
+	low := s.wanted
+	for _, l := range s.levels {
+		low = lowest(low, l)
+	}
+	s.mu.Unlock()
+	if low == "" {
+		return
+	}
+	if err := r.SetLevel(ctx, low); err != nil {
+		s.opts.Logger.Warn("a mounted server does not take the level of its log", "server", r.name, "error", err)
 	}
 }

@@ -53,6 +53,7 @@ func (s *Server) relays() []*relay {
 			if roots != nil {
 				r.OfferRoots(roots)
 			}
+			s.tasks.Go(func() { s.tellLevel(s.ended, r) }) // clients may have said it before the server was there
 			s.relayed.all[u] = r
 			changed = true
 		}

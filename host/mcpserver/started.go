@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/plugin"
 )
 
 // startsTime bounds how long a list waits for plugins that are being started: clients of which some never ask
@@ -23,6 +24,21 @@ func (s *Server) starting() bool {
 	default:
 		return s.opts.Started != nil
 	}
+}
+
+// awaited is what a list says of the plugins that are being started: their names, to a client on standard input or the
+// socket, and to others that there are some.
+func (c *clientSession) awaited() any {
+	names := []string{}
+	for _, p := range c.server.host.Plugins() {
+		if p.State == plugin.Starting {
+			names = append(names, p.Name)
+		}
+	}
+	if c.info.Transport == "http" || len(names) == 0 {
+		return true
+	}
+	return names
 }
 
 // searchTime is the same for a search, whose answer a model believes.

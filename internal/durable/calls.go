@@ -137,6 +137,7 @@ type news struct {
 type sighting struct {
 	revision uint64
 	due      time.Time // when to look at it, by the server's clock
+	expires  time.Time // when to look at one that no worker has begun again
 	since    time.Time // when it was told first, on this connection
 	tool     string    // that the call waits for; empty: a worker has begun
 }
@@ -187,10 +188,10 @@ func (n *news) tellAll() {
 }
 
 // note keeps what was told of a record.
-func (n *news) note(id string, e jetstream.KeyValueEntry) {
+func (n *news) note(id string, e jetstream.KeyValueEntry, lapse time.Duration) {
 	var seen sighting
 	if e.Operation() == jetstream.KeyValuePut {
-		seen = glance(e)
+		seen = glance(e, lapse)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -244,6 +245,16 @@ func (n *news) overdue(now time.Time) (ids []string) {
 	return ids
 }
 
+// looked has a call that no worker has begun looked at again when it expires.
+func (n *news) looked(id string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if seen, ok := n.open[id]; ok && seen.expires.After(seen.due) {
+		seen.due = seen.expires
+		n.open[id] = seen
+	}
+}
+
 // doubt has what was told count from now on: the server did not answer.
 func (n *news) doubt() {
 	n.mu.Lock()
@@ -287,6 +298,7 @@ func (c *Calls) lookAfter(ctx context.Context) error {
 		if _, err := c.Peek(ctx, id); tool.CodeOf(err) == tool.CodeUnavailable || ctx.Err() != nil {
 			return err
 		}
+		c.news.looked(id)
 	}
 	return nil
 }
@@ -339,7 +351,7 @@ func (c *Calls) watch(ctx context.Context) {
 			}
 			if e != nil && ctx.Err() == nil {
 				id := e.Key()[len(prefix):]
-				c.news.note(id, e)
+				c.news.note(id, e, c.cfg.Lapse)
 				c.news.tell(id)
 			}
 		}

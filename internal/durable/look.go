@@ -37,7 +37,7 @@ func (c *Calls) Peek(ctx context.Context, id string) (Call, error) {
 	if err != nil {
 		return Call{}, err
 	}
-	call, _ := c.seen(ctx, r, at)
+	call, _ := c.found(ctx, r, at)
 	return call, nil
 }
 
@@ -175,7 +175,7 @@ func (c *Calls) look(ctx context.Context, id string) (Call, time.Duration, error
 	if err != nil {
 		return Call{}, 0, err
 	}
-	call, again := c.seen(ctx, r, at)
+	call, again := c.found(ctx, r, at)
 	if r.state() == StateDone {
 		res, err := c.store.result(ctx, r)
 		var forged *forgedError
@@ -193,6 +193,34 @@ func (c *Calls) look(ctx context.Context, id string) (Call, time.Duration, error
 		}
 	}
 	return call, again, nil
+}
+
+// found is seen that also ends a call that is not in the queue though its record says so: its host ended in between, or
+// the queue was emptied. It would wait until it expires.
+func (c *Calls) found(ctx context.Context, r *record, at jetstream.KeyValueEntry) (Call, time.Duration) {
+	call, again := c.seen(ctx, r, at)
+	now, err := c.store.now(ctx)
+	if call.State != StateQueued || r.s != nil || err != nil || now.Sub(at.Created()) < unqueuedAfter(c.cfg.Lapse) {
+		return call, again
+	}
+	info, err := c.store.queue.Info(ctx, jetstream.WithSubjectFilter(r.subject()))
+	if err != nil || len(info.State.Subjects) > 0 || c.end(ctx, r, at.Revision(), StateFailed, unqueued(r.order), false) != nil {
+		return call, again
+	}
+	if next, _, err := c.get(ctx, r.ID); err == nil {
+		return next.call(), 0
+	}
+	return call, again
+}
+
+// unqueuedAfter is how long a host may take to put a call into the queue whose record it has stored.
+func unqueuedAfter(lapse time.Duration) time.Duration { return 2 * lapse }
+
+// unqueued is the error of a call that never came into the queue. The same call may be submitted again.
+func unqueued(o *order) *tool.Error {
+	e := tool.Errorf(tool.CodeUnavailable, "the call of %s is not in the queue, and did not run: its host ended before it was, or it was taken out", o.Tool)
+	e.Unsent, e.Hint = true, "submit it again"
+	return e
 }
 
 // seen returns a call as it is now: one that has expired, or lost its worker, is ended, or queued again.

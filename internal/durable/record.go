@@ -118,7 +118,7 @@ func (r *record) with(k Key, s status, result []byte) (*record, error) {
 }
 
 // glance returns what a record says now. It is not due if the call has ended. Nothing is checked but the tool's name.
-func glance(e jetstream.KeyValueEntry) sighting {
+func glance(e jetstream.KeyValueEntry, lapse time.Duration) sighting {
 	out := sighting{revision: e.Revision(), since: time.Now()}
 	var o order
 	var s status
@@ -141,7 +141,11 @@ func glance(e jetstream.KeyValueEntry) sighting {
 	case !s.Queued.IsZero():
 		queued = s.Queued
 	}
-	if out.due = queued.Add(o.ttl()); o.spellsTool() {
+	out.expires = queued.Add(o.ttl())
+	if out.due = out.expires; s.State == "" { // once: it may not be in the queue
+		out.due = queued.Add(min(o.ttl(), unqueuedAfter(lapse)))
+	}
+	if o.spellsTool() {
 		out.tool = o.Tool
 	}
 	return out

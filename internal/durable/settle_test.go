@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/toolhost/toolhost/internal/durable"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -90,5 +92,41 @@ func TestWorkerAsksForItsOwn(t *testing.T) {
 	caller.wait(t, id)
 	if in := worker.nc.Stats().InBytes; in > others*85/2 {
 		t.Errorf("the worker read %d bytes", in)
+	}
+}
+
+// A call whose host ended before it was in the queue is ended, though no caller asks for it, and the same call may be
+// submitted again.
+func TestCallThatIsNotInTheQueue(t *testing.T) {
+	t.Parallel()
+	s, l := newSite(t, 2), new(ledger)
+	once := noted("once", l, false, nil)
+	own := []func(*durable.Config){remote(once), trusting(s.peers(1)), func(c *durable.Config) { c.Lapse = 300 * time.Millisecond }}
+	caller := s.join(0, nil, own...)
+	submit := func(p *party) string {
+		return p.submit(t, durable.Request{Tool: "once", Arguments: args("once"), Caller: "me", IdempotencyKey: "k"})
+	}
+	id := submit(caller)
+	waits := caller.submit(t, durable.Request{Tool: "once", Arguments: args("waits")})
+	queue := require.Must(require.Must(jetstream.New(caller.nc))(t).Stream(t.Context(), durable.QueueName))(t)
+	require.NoError(t, queue.Purge(t.Context(), jetstream.WithPurgeSubject("toolhost.v1.q.*."+id))) // as if it had not come there
+	caller.end()
+	observer := s.join(0, nil, append(own, func(c *durable.Config) { c.Existing, c.Lapse = true, time.Hour })...)
+	is := func(id string) durable.State { return require.Must(observer.Peek(t.Context(), id))(t).State }
+	if is(id) != durable.StateQueued {
+		t.Fatalf("it is %s", is(id))
+	}
+	keeper := s.join(0, nil, own...)
+	require.Eventually(t, "it is settled", func() bool { return is(id) == durable.StateFailed })
+	if c := require.Must(observer.Peek(t.Context(), id))(t); c.Error.Code != tool.CodeUnavailable || is(waits) != durable.StateQueued {
+		t.Errorf("it has ended with %+v, and the other is %s", c.Error, is(waits))
+	}
+	equalIDs := submit(keeper) == id
+	s.join(1, []tool.Tool{once}, trusting(s.peers(0)))
+	if c := keeper.wait(t, id); !equalIDs || c.State != durable.StateDone || l.count("once") != 1 {
+		t.Errorf("submitted again: %+v, %d times", c, l.count("once"))
+	}
+	if c := keeper.wait(t, waits); c.State != durable.StateDone {
+		t.Errorf("the other: %+v", c)
 	}
 }

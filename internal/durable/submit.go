@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -213,6 +214,10 @@ func (c *Calls) again(ctx context.Context, now *envelope) (*envelope, error) {
 		e.Hint = "use a new key for each call, and the same one only to repeat a call as it was"
 		return nil, e
 	}
+	if s := r.s; s != nil && s.State == StateFailed && s.Attempt == 0 && s.Error.Code == tool.CodeUnavailable {
+		now.revision, err = c.store.swap(ctx, &record{sealed: now.sealed, order: o}, at.Revision()) // see unqueued
+		return now, err
+	}
 	if r.s != nil {
 		return nil, nil
 	}
@@ -224,8 +229,9 @@ func (c *Calls) enqueue(ctx context.Context, e *envelope) error {
 	if err != nil {
 		return err
 	}
+	id := fmt.Sprintf("%s.%d", e.ID, e.revision) // as the ticket: another revision of the record is no repetition
 	publish := func() error {
-		_, err := c.store.js.PublishMsg(ctx, &nats.Msg{Subject: e.subject(), Data: data}, jetstream.WithMsgID(e.ID), jetstream.WithExpectStream(QueueName))
+		_, err := c.store.js.PublishMsg(ctx, &nats.Msg{Subject: e.subject(), Data: data}, jetstream.WithMsgID(id), jetstream.WithExpectStream(QueueName))
 		return err
 	}
 	if err = publish(); c.store.madeAgain(ctx, err, &c.cfg) {

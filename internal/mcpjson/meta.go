@@ -11,7 +11,8 @@ import (
 	"github.com/toolhost/toolhost/internal/mcpmeta"
 )
 
-// Starting is the member of a list's "_meta" that says that plugins are still being started, so that it may be short.
+// Starting is the member of a list's "_meta" that says that plugins are still being started, so that it may be short: their
+// names, or true.
 const Starting = "toolhost/starting"
 
 // Icons, annotations and "_meta" of tools and results pass as the plugin or server wrote them,

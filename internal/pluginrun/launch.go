@@ -169,6 +169,10 @@ func startError(ctx context.Context, p *process, err error, took time.Duration) 
 		if why := cmp.Or(p.output.stderr.cause(), p.output.stderr.last()); why != "" {
 			out.Err = fmt.Errorf("%w: %s", out.Err, why)
 		}
+		if c := p.cmd.copied; c != nil && !c.file.Sealed { // a script
+			out.Err = fmt.Errorf("%w (it runs from a private copy, as it is pinned, kept or in the workspace, "+
+				"and finds no files next to the original)", out.Err)
+		}
 	case errors.Is(ctx.Err(), context.Canceled): // by the plugin's end: a caller's is in notReady
 		out.Err = errStopped
 	case ctx.Err() != nil:

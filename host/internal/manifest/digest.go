@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/toolhost/toolhost/internal/safefile"
@@ -100,17 +101,49 @@ func DigestOf(ctx context.Context, path string) (Digest, error) {
 	return sum, err
 }
 
-// hashFile reads a file, one that is not too large, until its context ends. Its identity
+// patience is how long a file system may take for its next answer.
+const patience = 5 * time.Second
+
+// errHangs is the error of a file system that does not answer.
+var errHangs = fmt.Errorf("its file system has not answered for %v", patience)
+
+// hashFile is hashNow that gives up when its context ends or the file system does not answer: whoever wants the digest
+// holds a place among those that start, and others wait for it.
+func hashFile(ctx context.Context, path string) (id identity, sum Digest, err error) {
+	var read atomic.Int64
+	done := make(chan func(), 1)
+	go func() { // until the file system answers
+		i, s, e := hashNow(ctx, path, &read)
+		done <- func() { id, sum, err = i, s, e }
+	}()
+	tick := time.NewTicker(patience)
+	defer tick.Stop()
+	for before := int64(-1); ; before = read.Load() {
+		select {
+		case take := <-done:
+			take()
+			return id, sum, err
+		case <-ctx.Done():
+			return identity{}, Digest{}, context.Cause(ctx)
+		case <-tick.C:
+			if read.Load() == before {
+				return identity{}, Digest{}, fmt.Errorf("%s: %w", path, errHangs)
+			}
+		}
+	}
+}
+
+// hashNow reads a file, one that is not too large, until its context ends. Its identity
 // is that of the open file, before and after: a link that was made meanwhile changes it
 // and does no harm, as it is too young then to be remembered.
-func hashFile(ctx context.Context, path string) (identity, Digest, error) {
+func hashNow(ctx context.Context, path string, read *atomic.Int64) (identity, Digest, error) {
 	f, info, err := sealed.Open(path, sealed.MaxSize)
 	if err != nil {
 		return identity{}, Digest{}, err
 	}
 	defer func() { _ = f.Close() }()
 	h := sha256.New()
-	n, err := io.CopyBuffer(h, onlyReader{sealed.Reader(ctx, f, info.Size())}, make([]byte, 256<<10))
+	n, err := io.CopyBuffer(h, counted{sealed.Reader(ctx, f, info.Size()), read}, make([]byte, 256<<10))
 	if err != nil {
 		return identity{}, Digest{}, fmt.Errorf("%s: %w", path, err)
 	}
@@ -127,8 +160,18 @@ func hashFile(ctx context.Context, path string) (identity, Digest, error) {
 	return id, sum, nil
 }
 
-// onlyReader hides what would let io.CopyBuffer do without the buffer.
-type onlyReader struct{ io.Reader }
+// counted counts what is read, and hides what would let io.CopyBuffer do without the buffer.
+type counted struct {
+	from io.Reader
+	read *atomic.Int64
+}
+
+// Read implements [io.Reader].
+func (c counted) Read(b []byte) (int, error) {
+	n, err := c.from.Read(b)
+	c.read.Add(int64(n))
+	return n, err
+}
 
 // Stamp is what tells one content of a file from another without reading it. The zero
 // value is that of no file. It does not change with the file's other facts: its mode, or

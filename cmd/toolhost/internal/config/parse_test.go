@@ -379,7 +379,7 @@ var invalid = map[string]wrong{
 	"plugins: {a: {environment: {'': 1}}}": {at: place{1, 29}, text: "a variable's name has"},
 	"root: a\nroot: b\n":                   {at: place{2, 1}, text: "the key `root` is there twice, first on line 1", notYAML: true},
 	"root: a\n---\nroot: b\n":              {at: place{3, 5}, text: "several documents", notYAML: true},
-	"root:\n\tx: y\n":                      {at: place{2, 1}, text: "indent with spaces", notYAML: true},
+	"root:\n\tx: y\n":                      {at: place{2, 1}, text: "a tab indents the line (indent with spaces)", notYAML: true},
 	"root: [a\n":                           {at: place{1, 7}, text: "this is not YAML", notYAML: true},
 	"root: 'a\n":                           {at: place{1, 7}, text: "this is not YAML", notYAML: true},
 	"root: !!str a\n":                      {at: place{1, 7}, text: "tags such as !!str are not read", notYAML: true},

@@ -157,7 +157,7 @@ func (f *findings) addSyntax(err error) {
 	}
 	hint := "see https://yaml.org for the form, and quote text that has signs such as : # { [ in it"
 	if strings.HasPrefix(f.src.lineAt(at), "\t") {
-		hint = "indent with spaces"
+		message, hint = "a tab indents the line", "indent with spaces"
 	}
 	f.add(at, "", hint, "this is not YAML: %s", sanitize.Line(message, 200))
 }

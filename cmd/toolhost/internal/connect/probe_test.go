@@ -5,8 +5,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/toolhost/toolhost/internal/test/require"
 )
@@ -24,6 +26,16 @@ const starting = `while read -r line; do
 done
 `
 
+// The tools that are there are listed, and who is waited for, when others do not come for a while.
+func TestToolsOfAServerThatHangs(t *testing.T) {
+	t.Parallel()
+	args := []string{"-c", strings.Replace(starting, ":true}", `:["slow"]}`, 1), os.DevNull}
+	names, waiting, err := Entry{Command: "/bin/sh", Args: args}.Tools(t.Context(), 10*time.Millisecond)
+	if !slices.Equal(names, []string{"t"}) || !slices.Equal(waiting.Names, []string{"slow"}) || !waiting.More || err != nil {
+		t.Errorf("the tools are %q, it waits for %+v: %v", names, waiting, err)
+	}
+}
+
 // The tools that are there are listed, though others do not come in time.
 func TestToolsOfAServerThatStarts(t *testing.T) {
 	t.Parallel()
@@ -34,8 +46,8 @@ func TestToolsOfAServerThatStarts(t *testing.T) {
 		_, _ = os.ReadFile(again)
 		cancel()
 	}()
-	names, more, err := Entry{Command: "/bin/sh", Args: []string{"-c", starting, again}}.Tools(ctx)
-	if !slices.Equal(names, []string{"t"}) || !more || err != nil {
-		t.Errorf("the tools are %q, more: %v: %v", names, more, err)
+	names, waiting, err := Entry{Command: "/bin/sh", Args: []string{"-c", starting, again}}.Tools(ctx, time.Hour)
+	if !slices.Equal(names, []string{"t"}) || !waiting.More || err != nil {
+		t.Errorf("the tools are %q, it waits for %+v: %v", names, waiting, err)
 	}
 }

@@ -73,7 +73,34 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		err = admit(req.caller, r.URL.Path)
 	}
+	if err == nil && !slices.Contains(early, r.URL.Path) {
+		err = s.awaitReady(r.Context())
+	}
 	s.serve(w, r, req, err)
+}
+
+// early are the paths of what is answered before the daemon is ready: how it is, what it says and asks, and its end. Calls
+// and lists wait themselves, for the tool that they name.
+var early = []string{
+	daemonv1.DaemonGetStateProcedure, daemonv1.DaemonStopProcedure, daemonv1.DaemonWatchProcedure,
+	daemonv1.DaemonListApprovalsProcedure, daemonv1.DaemonGetApprovalProcedure, daemonv1.DaemonDecideApprovalProcedure,
+	daemonv1.DaemonFollowApprovalsProcedure, daemonv1.DaemonCallProcedure, daemonv1.DaemonCancelCallProcedure,
+	daemonv1.DaemonListToolsProcedure, doorPath, "/metrics",
+}
+
+// awaitReady waits until the daemon is ready.
+func (s *Server) awaitReady(ctx context.Context) error {
+	if s.Ready == nil {
+		return nil
+	}
+	select {
+	case <-s.Ready:
+		return nil
+	case <-s.ending:
+		return errEnds()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // serve answers a request, or with the error if it is not admitted.

@@ -82,6 +82,8 @@ type Server struct {
 	Door func(Caller, *Door)
 	// Console lets browsers in. Nil: there are none.
 	Console Console
+	// Ready is closed when the daemon can do what is asked of it; what [early] does not name waits for that. Nil: it can.
+	Ready <-chan struct{}
 
 	service    Daemon
 	http       http.Server
@@ -210,11 +212,15 @@ func (s *Server) addCall(r *runningCall) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.draining {
-		return tool.Errorf(tool.CodeUnavailable, "the daemon is ending, and takes no more calls").
-			Try("use --no-daemon, or try again when it is back")
+		return errEnds()
 	}
 	s.calls[r.id] = r
 	return nil
+}
+
+func errEnds() error {
+	return tool.Errorf(tool.CodeUnavailable, "the daemon is ending, and takes no more calls").
+		Try("use --no-daemon, or try again when it is back")
 }
 
 // beginWaiting admits a call to those that wait for approval.

@@ -29,6 +29,8 @@ type State struct {
 	// Logs is the directory of the files with what plugins write and what happens to them; empty: there are none, or
 	// they cannot be written.
 	Logs string `json:"logs,omitempty"`
+	// Starting reports whether plugins are started for the first time: what needs all of them waits for that.
+	Starting bool `json:"starting,omitempty"`
 	// Draining reports whether the daemon is ending and accepts no more calls.
 	Draining bool `json:"draining,omitempty"`
 	// Calls counts the calls in progress: over the socket, of MCP clients, and of other hosts.

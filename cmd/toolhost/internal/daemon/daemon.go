@@ -48,6 +48,7 @@ type daemon struct {
 	finding  sync.Mutex                     // held while a call is looked for on record
 	front    atomic.Pointer[front]          // nil: MCP clients do not come in over HTTP
 	server   atomic.Pointer[control.Server] // nil until the daemon serves
+	ready    chan struct{}                  // closed when the plugins have been started once, and the daemon is in its fleet
 	life     context.Context                //nolint:containedctx // of the daemon, which ends with close
 	end      context.CancelFunc
 
@@ -94,7 +95,7 @@ func open(ctx context.Context, s *session.Session, o Options) (*daemon, error) {
 		return nil, err
 	}
 	d := &daemon{
-		session: s, log: logger, since: time.Now(), options: o, stop: make(chan struct{}), activity: activity.New(),
+		session: s, log: logger, since: time.Now(), options: o, stop: make(chan struct{}), ready: make(chan struct{}), activity: activity.New(),
 	}
 	d.membership.daemon, d.detached = d, newDetached()
 	d.mcp.daemon, d.mcp.started, d.mcp.ending = d, make(chan struct{}), make(chan struct{})
@@ -135,7 +136,7 @@ func (d *daemon) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.session.WarnOf(slices.Concat(l.Faults, session.UnmatchedFaults(l.Loaded.Config, l.Host)), l.Host.Plugins(), "")
+	d.session.WarnOf(slices.Concat(l.Faults, session.UnmatchedFaults(l.Loaded.Config, l.Host, l.Mounts)), l.Host.Plugins(), "")
 	d.faults.add(l.Faults)
 	return nil
 }
@@ -201,7 +202,10 @@ func (d *daemon) snapshot() metrics.Snapshot {
 func (d *daemon) State() control.State {
 	h, now := d.Host, d.current.Load()
 	faults := d.faults.current(h)
-	faults = append(faults, session.UnmatchedFaults(now.settings.Config, h)...)
+	starting := !closed(d.ready)
+	if !starting { // or the tools that are not there yet would be missed
+		faults = append(faults, session.UnmatchedFaults(now.settings.Config, h, d.Mounts)...)
+	}
 	if held := d.held.Load(); held != nil {
 		faults = append(faults, held)
 	}
@@ -211,11 +215,57 @@ func (d *daemon) State() control.State {
 	unapplied, _ := d.refused.Load().(string)
 	out := d.Own.State()
 	out.Since, out.Identity, out.Configured, out.Unapplied = d.since, now.identityNow(), now.settings.Configured(), unapplied
-	out.Audit, out.Fleet, out.Faults = d.Audit, d.membership.state(), control.SentFaults(faults)
+	out.Starting, out.Audit, out.Fleet, out.Faults = starting, d.Audit, d.membership.state(), control.SentFaults(faults)
 	return out
 }
 
+func (d *daemon) ListTools(ctx context.Context, r *daemonv1.ListToolsRequest) (*daemonv1.ListToolsResponse, error) {
+	if err := d.awaitTool(ctx, r.GetName()); err != nil {
+		return nil, err
+	}
+	return d.Own.ListTools(ctx, r)
+}
+
+// awaitTool waits until a tool is there or the daemon is ready; empty: until all are there.
+func (d *daemon) awaitTool(ctx context.Context, name string) error {
+	if closed(d.ready) {
+		return nil
+	}
+	watching := d.Host.Session()
+	defer watching.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it cannot fail
+	for changes := watching.Changes(); ; {
+		if _, there := d.Host.Get(name); there {
+			return nil
+		}
+		select {
+		case <-changes:
+		case <-d.ready:
+			return nil
+		case <-d.mcp.ending:
+			return errEnding
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
 func (d *daemon) Run(ctx context.Context, by control.Caller, c control.Call, asked policy.Approver) control.Answer {
+	name := c.Name
+	if c.Detach || c.On != "" { // which takes a fleet
+		name = ""
+	}
+	if err := d.awaitTool(ctx, name); err != nil {
+		return d.unanswered(by, c, err)
+	}
 	if c.Detach {
 		return d.membership.detach(ctx, by, c, asked)
 	}

@@ -2,6 +2,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -106,12 +107,6 @@ func (d *daemon) serve(ctx context.Context, claim *control.Claim, path string, f
 	if err := front.serve(d); err != nil {
 		return err
 	}
-	if err := d.load(ctx); err != nil {
-		if ctx.Err() != nil { // the daemon is no longer wanted
-			err = nil
-		}
-		return err
-	}
 	ln, err := claim.Listen(control.MaxConnections, d.admits, func(err error) { d.log.Warn("a connection was refused", "reason", err) })
 	if err != nil {
 		return socketError(err)
@@ -123,20 +118,10 @@ func (d *daemon) serve(ctx context.Context, claim *control.Claim, path string, f
 	hangUp := make(chan os.Signal, 1)
 	signal.Notify(hangUp, syscall.SIGHUP)
 	defer signal.Stop(hangUp)
-	changed := make(chan struct{}, 1)
-	defer d.watchConfig(changed)()
-	defer d.watchPlugins()()
-
-	if err := d.membership.join(ctx); err != nil && ctx.Err() == nil {
-		return errors.Join(err, ln.Close())
-	}
 	defer d.membership.close()
 	defer d.detached.end()
-	if err := d.serveMetrics(tasks); err != nil {
-		return errors.Join(err, ln.Close()) // which removes the socket
-	}
 	server := control.NewServer(d, d.log)
-	server.Door = d.mcp.serveDoor
+	server.Door, server.Ready = d.mcp.serveDoor, d.ready
 	page := console.New(console.Options{Serve: server.ServePerson, Record: d.Record, Log: d.log.Named("console")})
 	server.Console = page
 	defer page.End()
@@ -149,22 +134,27 @@ func (d *daemon) serve(ctx context.Context, claim *control.Claim, path string, f
 			d.log.Warn("the socket was removed, and made again", "path", path)
 		})
 	})
-	d.noteProtected()
-	h := d.Host
-	d.session.Say(fmt.Sprintf("ready: %d tools of %d plugins on %s (pid %d)", h.Len(), len(h.Plugins()), path, os.Getpid()))
-	front.say(d.session)
-	notify("READY=1")
-	tasks.add(func(ctx context.Context) { watchdog(ctx, func() { d.State() }) })
-	if d.options.Serving != nil {
-		d.options.Serving(h)
-	}
-	drain := d.options.Drain
-	over, err := d.wait(ctx, hangUp, changed, served)
-	if over { // there is no caller to wait for
-		err, drain = tool.Errorf(tool.CodeUnavailable, "the socket failed: %w", err), 0
+	drain, over := d.options.Drain, false
+	failed := d.start(ctx, tasks)
+	switch {
+	case ctx.Err() != nil || closed(d.stop): // the daemon is no longer wanted
+		failed = nil
+	case failed != nil: // there is no caller to wait for
+		drain = 0
+	default:
+		changed := make(chan struct{}, 1)
+		defer d.watchConfig(changed)()
+		defer d.watchPlugins()()
+		d.sayReady(path, front)
+		tasks.add(func(ctx context.Context) { watchdog(ctx, func() { d.State() }) })
+		if over, err = d.wait(ctx, hangUp, changed, served); over {
+			failed, drain = tool.Errorf(tool.CodeUnavailable, "the socket failed: %w", err), 0
+		}
 	}
 	notify(fmt.Sprintf("STOPPING=1\nEXTEND_TIMEOUT_USEC=%d", (drain + endTime).Microseconds()))
-	d.session.Say(fmt.Sprintf("ending: calls in progress may take %v", drain))
+	if failed == nil {
+		d.session.Say(fmt.Sprintf("ending: calls in progress may take %v", drain))
+	}
 	d.queue.Close() // no one is waited for who may not come
 	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 	defer cancel()
@@ -178,7 +168,39 @@ func (d *daemon) serve(ctx context.Context, claim *control.Claim, path string, f
 	if !over {
 		err = <-served
 	}
-	return err
+	return cmp.Or(failed, err)
+}
+
+// start starts the plugins, which may take long, joins the fleet and serves the metrics. A command may end it.
+func (d *daemon) start(ctx context.Context, t *tasks) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	t.add(func(context.Context) {
+		select {
+		case <-d.stop:
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	if err := d.load(ctx); err != nil {
+		return err
+	}
+	if err := d.membership.join(ctx); err != nil {
+		return err
+	}
+	return d.serveMetrics(t)
+}
+
+func (d *daemon) sayReady(path string, front *front) {
+	close(d.ready)
+	d.noteProtected()
+	h := d.Host
+	d.session.Say(fmt.Sprintf("ready: %d tools of %d plugins on %s (pid %d)", h.Len(), len(h.Plugins()), path, os.Getpid()))
+	front.say(d.session)
+	notify("READY=1")
+	if d.options.Serving != nil {
+		d.options.Serving(h)
+	}
 }
 
 // serveMetrics serves the metrics on a loopback address, if that is asked for.

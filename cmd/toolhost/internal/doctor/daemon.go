@@ -10,22 +10,19 @@ import (
 	"github.com/toolhost/toolhost/internal/pluginrun"
 )
 
-// checkDaemon asks the daemon, if there is one, how it and its plugins are.
-func checkDaemon(ctx context.Context, p *patient) {
-	path, err := p.settings.SocketPath()
-	if err != nil || path == "" {
-		return // it is a finding of the socket
-	}
-	c, err := control.Dial(ctx, path, false)
+// checkDaemon looks at what the daemon, if there is one, says of itself and its plugins.
+func checkDaemon(_ context.Context, p *patient) {
 	switch {
-	case errors.Is(err, control.ErrNoDaemon):
-		p.ok("none is running on " + path)
+	case p.socket == "":
 		return
-	case err != nil:
-		p.error(err, "end it, and start toolhost serve again")
+	case errors.Is(p.noDaemon, control.ErrNoDaemon):
+		p.ok("none is running on " + p.socket)
+		return
+	case p.running == nil:
+		p.error(p.noDaemon, "end it, and start toolhost serve again")
 		return
 	}
-	state := c.State()
+	state := *p.running
 	what := fmt.Sprintf("the daemon (pid %d)", state.PID)
 	switch why := p.session.Unlike(state, ""); {
 	case p.invalid != nil:
@@ -33,6 +30,9 @@ func checkDaemon(ctx context.Context, p *patient) {
 	case why != "":
 		p.warning(what+" runs, and this directory's commands do not use it: "+why,
 			"run them with its --root, --config and --plugin-dir, or toolhost reload")
+	}
+	if state.Starting {
+		p.warning(what+" is starting, and not all plugins are there yet", "see toolhost status")
 	}
 	if n := state.Approvals; n > 0 {
 		p.warning(count(n, "question")+" in the daemon's queue for your answer", "see toolhost approvals")
@@ -60,5 +60,5 @@ func checkDaemon(ctx context.Context, p *patient) {
 			}
 		}
 	}
-	p.ok(fmt.Sprintf("%s serves %s of %s on %s", what, count(state.Tools, "tool"), count(len(state.Plugins), "plugin"), path))
+	p.ok(fmt.Sprintf("%s serves %s of %s on %s", what, count(state.Tools, "tool"), count(len(state.Plugins), "plugin"), p.socket))
 }

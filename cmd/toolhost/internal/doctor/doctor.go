@@ -86,7 +86,10 @@ type patient struct {
 	invalid  error // why the configuration does not count
 	now      time.Time
 	root     string
-	running  *control.State // nil: none runs that this command could use
+	socket   string          // empty: there is none
+	daemon   *control.Client // nil: none answers on the socket, and noDaemon says why
+	noDaemon error
+	running  *control.State // of the daemon; nil: there is none
 	most     int64          // of the audit log, in bytes, is verified
 
 	check    string
@@ -100,9 +103,9 @@ func Examine(ctx context.Context, s *session.Session) []Finding {
 	p := &patient{session: s, invalid: s.Configure(true), now: time.Now(), most: manyBytes}
 	p.settings = s.Settings()
 	p.root = p.settings.Root
-	if path, err := p.settings.SocketPath(); err == nil && path != "" {
-		if c, err := control.Dial(ctx, path, false); err == nil {
-			p.running = new(c.State())
+	if p.socket, _ = p.settings.SocketPath(); p.socket != "" { // an error is a finding of the socket
+		if p.daemon, p.noDaemon = control.Dial(ctx, p.socket, false); p.daemon != nil {
+			p.running = new(p.daemon.State())
 		}
 	}
 	for _, c := range checks {

@@ -33,11 +33,9 @@ func checkFleet(ctx context.Context, p *patient) {
 			p.ok("the key of this host is " + key.Public())
 		}
 	}
-	if path, err := p.settings.SocketPath(); err == nil && path != "" {
-		if c, err := control.Dial(ctx, path, false); err == nil {
-			checkHosts(ctx, p, c)
-			return
-		}
+	if p.daemon != nil {
+		checkHosts(ctx, p, p.daemon)
+		return
 	}
 	if n.URL == "" {
 		return

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/toggle"
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/cgroup"
@@ -157,7 +156,7 @@ func (one boxed) left() string {
 // sandboxes returns the sandboxes of the plugins and servers that are enabled: those of the daemon
 // if commands use one, else those that they would get.
 func (p *patient) sandboxes(ctx context.Context) (out []boxed, err error) {
-	if d := p.daemon(ctx); d != nil {
+	if d := p.daemon; d != nil && p.session.Unlike(d.State(), "") == "" { // commands use it
 		for _, one := range d.State().Plugins {
 			s, err := d.Sandbox(ctx, one.Name)
 			if err != nil {
@@ -170,19 +169,6 @@ func (p *patient) sandboxes(ctx context.Context) (out []boxed, err error) {
 		return out, nil
 	}
 	return p.foreseen(ctx)
-}
-
-// daemon returns the daemon that commands use; nil: there is none.
-func (p *patient) daemon(ctx context.Context) *control.Client {
-	path, err := p.settings.SocketPath()
-	if err != nil || path == "" {
-		return nil
-	}
-	c, err := control.Dial(ctx, path, false)
-	if err != nil || p.session.Unlike(c.State(), "") != "" {
-		return nil
-	}
-	return c
 }
 
 // foreseen returns the sandboxes that plugins would get from a host of this process. None is

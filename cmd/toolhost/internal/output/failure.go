@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/internal/safefile"
 	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -29,8 +30,16 @@ type Failure struct {
 func FailureOf(err error) Failure {
 	e := tool.AsError(err)
 	return Failure{
-		Code: exit.Code(err), Message: Message(err), Hint: e.Advice(), RetryAfter: e.RetryAfter, Tool: e.Tool, Plugin: e.Plugin, Detail: e.Detail,
+		Code: exit.Code(err), Message: Message(err), Hint: adviceOf(e), RetryAfter: e.RetryAfter, Tool: e.Tool, Plugin: e.Plugin, Detail: e.Detail,
 	}
+}
+
+// adviceOf returns the advice of an error, and of a full disk that has none what to do about that.
+func adviceOf(e *tool.Error) string {
+	if advice := e.Advice(); advice != "" || !safefile.IsFull(e) {
+		return advice
+	}
+	return "make space there: the disk, or what this user may use of it, is full"
 }
 
 // Failure prints an error as a JSON object with the member error, unless a JSON text was

@@ -117,7 +117,7 @@ func (o *Writer) Warning(e *tool.Error, detailed bool) {
 }
 
 func (o *Writer) hint(e *tool.Error) {
-	if advice := e.Advice(); advice != "" {
+	if advice := adviceOf(e); advice != "" {
 		o.Printf("  %s\n", sanitize.Text(advice))
 	}
 	if wait := time.Duration(e.RetryAfter).Round(time.Second); e.Advice() == "" && wait > 0 { // advice says it

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"syscall"
 	"testing"
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/exit"
@@ -23,6 +24,10 @@ func TestPrintError(t *testing.T) {
 		{&tool.Error{Code: tool.CodeInternal}, "toolhost: internal\n"},
 		{exit.Usage("wrong", "do it like this"), "toolhost: wrong\n  do it like this\n"},
 		{&tool.Error{Code: tool.CodeToolFailed, Message: "m", Detail: "a stack"}, "toolhost: m\n"},
+		{
+			exit.With(exit.BadUsage, fmt.Errorf("f cannot be written: %w", syscall.ENOSPC)),
+			"toolhost: f cannot be written: no space left on device\n  make space there: the disk, or what this user may use of it, is full\n",
+		},
 		{crash, "toolhost: plugin p crashed\n  the next call starts it again\n  its last words:\n    one\n    two\\x1b[0m\n"},
 		{fmt.Errorf("step 6: %w", crash), "toolhost: step 6: plugin p crashed\n  the next call starts it again\n  its last words:\n    one\n    two\\x1b[0m\n"},
 	} {

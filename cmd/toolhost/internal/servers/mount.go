@@ -125,6 +125,17 @@ func (m *Mounts) Upstreams() (out []mcpserver.Upstream) {
 	return out
 }
 
+// Unmatched returns what [mcpclient.Upstream.Unmatched] does of a server.
+func (m *Mounts) Unmatched(name string) (patterns, names []string) {
+	m.mu.Lock()
+	of := m.mounted[name].upstream
+	m.mu.Unlock()
+	if of == nil {
+		return nil, nil
+	}
+	return of.Unmatched()
+}
+
 // mount mounts a server, if it is not mounted as it is.
 func (m *Mounts) mount(ctx context.Context, n Named) error {
 	revision := n.revision()

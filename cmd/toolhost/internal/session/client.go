@@ -157,6 +157,9 @@ func (s *Session) find(ctx context.Context, path string, n Needs) (*control.Clie
 		return nil, fmt.Errorf("the one with pid %d is not used: %s", state.PID, why)
 	}
 	s.noteDaemon(state)
+	if state.Starting {
+		s.Notef("the daemon (pid %d) is starting, and does not have all tools yet", state.PID)
+	}
 	s.noteUnread()
 	c.Dirs = s.Settings().Dirs.Paths
 	return c, nil

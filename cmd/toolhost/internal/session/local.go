@@ -239,7 +239,7 @@ func (l *Local) unusable(ctx context.Context) error {
 func (l *Local) State() control.State {
 	out := l.Own.State()
 	if out.Faults = slices.Clip(l.Faults); !l.apart {
-		out.Faults = append(out.Faults, UnmatchedFaults(l.Loaded.Config, l.Host)...)
+		out.Faults = append(out.Faults, UnmatchedFaults(l.Loaded.Config, l.Host, l.Mounts)...)
 	}
 	return out
 }

@@ -8,8 +8,10 @@ import (
 
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/config"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
+	"github.com/toolhost/toolhost/cmd/toolhost/internal/servers"
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/sanitize"
 	"github.com/toolhost/toolhost/internal/suggest"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -103,10 +105,33 @@ func nearest(name string, known map[string]bool) string {
 	return ""
 }
 
-// UnmatchedFaults returns what [Unmatched] returns as faults of a host.
-func UnmatchedFaults(c *config.Config, h *host.Host) []*tool.Error {
+// UnmatchedTools returns the patterns under include and exclude of a file's servers that match no tool of theirs.
+func UnmatchedTools(c *config.Config, mounts *servers.Mounts) (out []config.Problem) {
+	for _, name := range slices.Sorted(maps.Keys(c.Servers)) {
+		of := c.Servers[name]
+		if len(of.Include)+len(of.Exclude) == 0 {
+			continue
+		}
+		unmatched, names := mounts.Unmatched(name)
+		known := map[string]bool{}
+		for _, n := range names {
+			known[sanitize.Line(n, 128)] = true
+		}
+		for key, patterns := range map[string][]string{"include": of.Include, "exclude": of.Exclude} {
+			for _, p := range patterns {
+				if slices.Contains(unmatched, p) {
+					out = append(out, c.Problem("no tool of the server matches "+p, nearest(p, known), "mcp_servers", name, key))
+				}
+			}
+		}
+	}
+	return out
+}
+
+// UnmatchedFaults returns what [Unmatched] and [UnmatchedTools] return as faults of a host.
+func UnmatchedFaults(c *config.Config, h *host.Host, mounts *servers.Mounts) []*tool.Error {
 	var out []*tool.Error
-	for _, p := range Unmatched(c, h.Plugins(), h.Claims()) {
+	for _, p := range slices.Concat(Unmatched(c, h.Plugins(), h.Claims()), UnmatchedTools(c, mounts)) {
 		out = append(out, tool.Errorf(tool.CodeNotFound, "%s:%d: %s: %s", p.File, p.Line, p.Key, p.Message).Try(p.Hint))
 	}
 	return out

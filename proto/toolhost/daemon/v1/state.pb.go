@@ -59,7 +59,9 @@ type State struct {
 	Revision string `protobuf:"bytes,18,opt,name=revision,proto3" json:"revision,omitempty"`
 	// Logs is the directory of the files with what plugins write and what happens to them; empty: there are none, or they
 	// cannot be written.
-	Logs          string `protobuf:"bytes,19,opt,name=logs,proto3" json:"logs,omitempty"`
+	Logs string `protobuf:"bytes,19,opt,name=logs,proto3" json:"logs,omitempty"`
+	// Starting reports whether plugins are started for the first time: what needs all of them waits for that.
+	Starting      bool `protobuf:"varint,20,opt,name=starting,proto3" json:"starting,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -225,6 +227,13 @@ func (x *State) GetLogs() string {
 		return x.Logs
 	}
 	return ""
+}
+
+func (x *State) GetStarting() bool {
+	if x != nil {
+		return x.Starting
+	}
+	return false
 }
 
 // Identity is what a command and a daemon must have in common, so that a command does the same
@@ -1199,7 +1208,7 @@ var File_toolhost_daemon_v1_state_proto protoreflect.FileDescriptor
 
 const file_toolhost_daemon_v1_state_proto_rawDesc = "" +
 	"\n" +
-	"\x1etoolhost/daemon/v1/state.proto\x12\x12toolhost.daemon.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1etoolhost/daemon/v1/fault.proto\x1a\x1ftoolhost/daemon/v1/plugin.proto\"\xcc\x05\n" +
+	"\x1etoolhost/daemon/v1/state.proto\x12\x12toolhost.daemon.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1etoolhost/daemon/v1/fault.proto\x1a\x1ftoolhost/daemon/v1/plugin.proto\"\xe8\x05\n" +
 	"\x05State\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x10\n" +
 	"\x03pid\x18\x02 \x01(\x05R\x03pid\x120\n" +
@@ -1222,7 +1231,8 @@ const file_toolhost_daemon_v1_state_proto_rawDesc = "" +
 	"\x05fleet\x18\x10 \x01(\v2\x1e.toolhost.daemon.v1.FleetStateR\x05fleet\x121\n" +
 	"\x06faults\x18\x11 \x03(\v2\x19.toolhost.daemon.v1.FaultR\x06faults\x12\x1a\n" +
 	"\brevision\x18\x12 \x01(\tR\brevision\x12\x12\n" +
-	"\x04logs\x18\x13 \x01(\tR\x04logs\"\xbc\x01\n" +
+	"\x04logs\x18\x13 \x01(\tR\x04logs\x12\x1a\n" +
+	"\bstarting\x18\x14 \x01(\bR\bstarting\"\xbc\x01\n" +
 	"\bIdentity\x12\x12\n" +
 	"\x04root\x18\x01 \x01(\tR\x04root\x12\x16\n" +
 	"\x06config\x18\x02 \x01(\tR\x06config\x12#\n" +
