@@ -245,7 +245,7 @@ func (o *outbox) write(chunks, some bool) error {
 		}
 		if chunks && o.writes%chunksBetween == 0 && len(o.chunked) > 0 {
 			o.mu.Unlock()
-			time.Sleep(1) // runtime.Gosched would not look whether anything has arrived
+			time.Sleep(time.Nanosecond) // runtime.Gosched would not look whether anything has arrived
 			o.mu.Lock()
 		}
 	}
