@@ -62,14 +62,49 @@ func buildAll(t *testing.T) {
 	}
 	from := binaries.Build(t, programs...)
 	dir := require.Must(os.MkdirTemp("", "toolhost-test-"))(t)
+	require.NoError(t, os.Chmod(dir, 0o755)) //nolint:gosec // some tests run as another user
 	for _, p := range programs {
 		binaries.Install(t, filepath.Join(from, filepath.Base(p)), filepath.Join(dir, filepath.Base(p)))
 	}
 	for name, text := range scripts {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755)) //nolint:gosec // a program
 	}
+	fillStock(t, dir)
 	installRunner(t, dir)
 	built.dir = dir
+}
+
+// stock has plugin directories with what most worlds have. They are there before the tests begin, and for as
+// long as the tests run: a link that is made or removed changes the times of a file that others share, and each
+// of their commands would read the program once more, as it may have changed.
+var stock = map[string]chan string{"player": make(chan string, 200), "fs": make(chan string, 40), "fs player": make(chan string, 40)}
+
+func fillStock(t *testing.T, dir string) {
+	t.Helper()
+	for names, dirs := range stock {
+		for n := range cap(dirs) {
+			to := filepath.Join(dir, "stock", strings.ReplaceAll(names, " ", "-"), fmt.Sprintf("%03d", n)) // none begins with another
+			require.NoError(t, os.MkdirAll(to, 0o755))                                                     //nolint:gosec // as plugin directories are
+			for _, name := range strings.Fields(names) {
+				of := filepath.Join(filepath.Dir(to), name)
+				if n == 0 {
+					require.NoError(t, binaries.Copy(filepath.Join(dir, name), of))
+				}
+				require.NoError(t, os.Link(of, filepath.Join(to, name)))
+			}
+			dirs <- to
+		}
+	}
+}
+
+// stocked takes a directory with these plugins out of the stock; empty: there is none.
+func stocked(plugins []string) string {
+	select {
+	case dir := <-stock[strings.Join(slices.Sorted(slices.Values(plugins)), " ")]:
+		return dir
+	default:
+		return ""
+	}
 }
 
 // world is a place to use the command in as a user: a plugin directory, a
@@ -93,9 +128,12 @@ func newWorld(t *testing.T, plugins ...string) *world {
 	}
 	// A short path: the host puts sockets there.
 	tmp := require.Must(os.MkdirTemp("/tmp", "th-"))(t)
-	w := &world{t: t, plugins: t.TempDir(), root: t.TempDir(), tmp: tmp, state: t.TempDir()}
-	for _, name := range plugins {
-		w.install(name, name)
+	w := &world{t: t, plugins: stocked(plugins), root: t.TempDir(), tmp: tmp, state: t.TempDir()}
+	if w.plugins == "" {
+		w.plugins = t.TempDir()
+		for _, name := range plugins {
+			w.install(name, name)
+		}
 	}
 	for _, kv := range os.Environ() {
 		if !strings.HasPrefix(kv, "TOOLHOST_") {

@@ -51,6 +51,12 @@ func TestInstallLeavesOthersAlone(t *testing.T) {
 		},
 		"stranger": func(l *leaver) { l.stranger() },
 	}
+	_ = newWorld(t) // which builds the programs
+	var packages []string
+	for _, version := range []string{"1.0.100", "1.1.100"} {
+		file, _ := parcel{version: version}.ship(t, t.TempDir())
+		packages = append(packages, file)
+	}
 	for i, order := range [][]string{
 		{"install", "clean"},
 		{"install", "delete"},
@@ -76,11 +82,7 @@ func TestInstallLeavesOthersAlone(t *testing.T) {
 		t.Run(fmt.Sprint(i, order), func(t *testing.T) {
 			t.Parallel()
 			w := newInstallWorld(t)
-			l := &leaver{world: w, project: w.root, elsewhere: t.TempDir()}
-			for _, version := range []string{"1.0.100", "1.1.100"} {
-				file, _ := parcel{version: version}.ship(t, t.TempDir())
-				l.packages = append(l.packages, file)
-			}
+			l := &leaver{world: w, project: w.root, elsewhere: t.TempDir(), packages: packages}
 			own := filepath.Join(w.state, "data", "toolhost", "plugins")
 			require.NoError(t, os.MkdirAll(own, 0o700))
 			copyFile(t, filepath.Join(built.dir, "player"), filepath.Join(own, "player"))
