@@ -178,7 +178,7 @@ func (c *compiler) listedBefore(l roster.Listing) []*entry {
 		return out
 	}
 	now, rules := c.published(), c.rules.Load()
-	var rest []*entry // behind the last that was found: of a hundred thousand checked tools, nearly all are the next
+	var rest []*entry // after the last one found: of a hundred thousand checked tools, nearly all are the next
 	for i, d := range l.Definitions {
 		if len(rest) > 0 && rest[0].source == d && rest[0].lister == l.Source {
 			out[i], rest = rest[0], rest[1:]

@@ -116,12 +116,3 @@ type Selective interface {
 	// a host is made and when a tool is registered, not for each record.
 	WantsArguments() bool
 }
-
-// Discard is a sink that keeps nothing.
-var Discard Sink = discard{}
-
-type discard struct{}
-
-func (discard) WantsArguments() bool { return false }
-
-func (discard) Write(Record) error { return nil }

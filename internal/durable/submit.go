@@ -229,7 +229,7 @@ func (c *Calls) enqueue(ctx context.Context, e *envelope) error {
 	if err != nil {
 		return err
 	}
-	id := fmt.Sprintf("%s.%d", e.ID, e.revision) // as the ticket: another revision of the record is no repetition
+	id := fmt.Sprintf("%s.%d", e.ID, e.revision) // as the ticket: another revision of the record does not repeat it
 	publish := func() error {
 		_, err := c.store.js.PublishMsg(ctx, &nats.Msg{Subject: e.subject(), Data: data}, jetstream.WithMsgID(id), jetstream.WithExpectStream(QueueName))
 		return err
