@@ -14,7 +14,7 @@ import (
 func TestPluginAnswersItsOwnQuestion(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "player")
-	w.configure("approvals: {ask: [queue]}")
+	w.configure("approvals: {ask: [queue]}\ndefaults: {sandbox: {level: none}}") // which would hide the socket
 	w.serve()
 	u, q := w.queued("call", "play.danger", "--arg", "text=x")
 	for _, request := range []string{"ListApprovals", "GetApproval", "DecideApproval", "Ask"} {

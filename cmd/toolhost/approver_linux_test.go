@@ -157,12 +157,22 @@ func TestQuestionWithoutAnswer(t *testing.T) {
 	}
 }
 
-// A plugin gets nothing from the daemon that runs it.
+// A plugin gets nothing from the daemon that runs it: its sandbox hides the socket, and without one the daemon refuses it.
 func TestPluginAsksItsDaemon(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "player")
-	w.serve()
-	w.run("call", "play.visit", "--arg", "socket="+w.socket()).exits(0).prints("HTTP/1.0 403 Forbidden", "belongs to a plugin", "permission_denied")
+	t.Run("in a sandbox", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, "player")
+		w.serve()
+		w.run("call", "play.visit", "--arg", "socket="+w.socket()).exits(exit.Failed).says("connection refused")
+	})
+	t.Run("without", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, "player")
+		w.configure("defaults: {sandbox: {level: none}}")
+		w.serve()
+		w.run("call", "play.visit", "--arg", "socket="+w.socket()).exits(0).prints("HTTP/1.0 403 Forbidden", "belongs to a plugin", "permission_denied")
+	})
 }
 
 // asking is a command on a terminal.

@@ -226,7 +226,7 @@ func TestDaemonThatStartsEnds(t *testing.T) {
 	w.until("the call waits", func() bool { return w.client().State().Calls > 0 || len(called) > 0 })
 	w.run("stop").exits(0).prints("stopped the daemon")
 	(<-called).exits(6).says("the daemon")
-	for range s.lines { //nolint:revive // until its end
+	for range s.lines { // until its end
 	}
 	_ = s.cmd.Wait()
 	equal(t, "the exit status", s.cmd.ProcessState.ExitCode(), 0)

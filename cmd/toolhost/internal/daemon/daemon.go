@@ -97,7 +97,7 @@ func open(ctx context.Context, s *session.Session, o Options) (*daemon, error) {
 	d := &daemon{
 		session: s, log: logger, since: time.Now(), options: o, stop: make(chan struct{}), ready: make(chan struct{}), activity: activity.New(),
 	}
-	d.membership.daemon, d.detached = d, newDetached()
+	d.membership = membership{daemon: d, detached: newDetached()}
 	d.mcp.daemon, d.mcp.started, d.mcp.ending = d, make(chan struct{}), make(chan struct{})
 	d.numbers = metrics.New(d.snapshot, d.toolName)
 	d.life, d.end = context.WithCancel(context.WithoutCancel(ctx))
@@ -215,7 +215,7 @@ func (d *daemon) State() control.State {
 	unapplied, _ := d.refused.Load().(string)
 	out := d.Own.State()
 	out.Since, out.Identity, out.Configured, out.Unapplied = d.since, now.identityNow(), now.settings.Configured(), unapplied
-	out.Starting, out.Audit, out.Fleet, out.Faults = starting, d.Audit, d.membership.state(), control.SentFaults(faults)
+	out.Starting, out.Audit, out.Fleet, out.Faults = starting, d.Audit, d.fleetState(), control.SentFaults(faults)
 	return out
 }
 
@@ -267,7 +267,7 @@ func (d *daemon) Run(ctx context.Context, by control.Caller, c control.Call, ask
 		return d.unanswered(by, c, err)
 	}
 	if c.Detach {
-		return d.membership.detach(ctx, by, c, asked)
+		return d.detach(ctx, by, c, asked)
 	}
 	return d.call(ctx, by, c, asked)
 }

@@ -273,8 +273,8 @@ func (in *membership) fleet() (*fleet.Fleet, error) {
 		Try("set nats in its configuration, or start it with toolhost serve --nats URL")
 }
 
-// state returns how the daemon's part in a fleet is; nil: it has none.
-func (in *membership) state() *control.FleetState {
+// fleetState returns how the daemon's part in a fleet is; nil: it has none.
+func (in *membership) fleetState() *control.FleetState {
 	m := in.member.Load()
 	if m == nil {
 		return nil
