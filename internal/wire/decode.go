@@ -322,7 +322,8 @@ func parseContent(b []byte) (kind protowire.Number, parts fields, err error) {
 
 // text is [cleanView] for a part of the message, which is not looked at if it begins in what is known to be ASCII.
 func (in *response) text(b []byte) string {
-	if len(in.ascii) > 0 && uintptr(unsafe.Pointer(unsafe.SliceData(b))) >= uintptr(unsafe.Pointer(unsafe.SliceData(in.ascii))) {
+	begin, ascii := uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(unsafe.Pointer(unsafe.SliceData(in.ascii)))
+	if begin >= ascii && begin-ascii < uintptr(len(in.ascii)) {
 		return view(b)
 	}
 	return cleanView(b)
