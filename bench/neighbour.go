@@ -73,7 +73,7 @@ func neighbour() measurement {
 	}
 	for _, a := range attacks() {
 		m.keys = append(m.keys, key{
-			name: "neighbour_p99_" + a.name, about: "next to a plugin that " + a.about,
+			name: "neighbour_p99_" + a.name, about: "in the table above",
 			target: 2, shown: a.burns, value: a.ratio,
 		})
 	}
