@@ -282,7 +282,7 @@ func (d *daemon) call(ctx context.Context, by control.Caller, c control.Call, as
 	may, can := d.allowance(by), setup.Askers{Client: asked, Queue: d.queue}
 	ctx = fleet.WithSubmission(ctx, "", c.Told)
 	if c.On != "" {
-		if err := d.membership.checkPlace(c.Name, c.On); err != nil {
+		if err := d.checkPlace(c.Name, c.On); err != nil {
 			return d.unanswered(by, c, err)
 		}
 		ctx = fleet.On(ctx, c.On)

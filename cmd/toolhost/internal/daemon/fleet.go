@@ -79,12 +79,12 @@ type member struct {
 	stores bool             // it has JetStream
 }
 
-// join joins the fleet, if there is to be one.
+// joinFleet joins the fleet, if there is to be one.
 //
 // # Errors
 //
 // [*exit.Error] for settings that cannot be used; those of [embedded.Start] and [fleet.Join].
-func (in *membership) join(ctx context.Context) error {
+func (in *membership) joinFleet(ctx context.Context) error {
 	n := in.configured()
 	if !n.Joins() {
 		return nil
@@ -177,8 +177,8 @@ func (in *membership) accept(by fleet.Caller) ([]host.SessionOption, error) {
 	return append(caller.Session(), host.WithApprover(caller.Approver(setup.Askers{Queue: in.daemon.queue}))), nil
 }
 
-// check checks what a reload is about to put into effect.
-func (in *membership) check(c *config.Config) error {
+// checkFleet checks what a reload is about to put into effect.
+func (in *membership) checkFleet(c *config.Config) error {
 	m := in.member.Load()
 	if m == nil {
 		return nil
@@ -195,8 +195,8 @@ func (in *membership) check(c *config.Config) error {
 	return nil
 }
 
-// reconfigure puts a configuration that was checked into effect.
-func (in *membership) reconfigure() {
+// reconfigureFleet puts a configuration that was checked into effect.
+func (in *membership) reconfigureFleet() {
 	m := in.member.Load()
 	if m == nil {
 		return
@@ -230,8 +230,8 @@ func (in *membership) letIn() {
 	}
 }
 
-// leave tells the others that the host leaves, and gives their calls time until ctx ends.
-func (in *membership) leave(ctx context.Context) {
+// leaveFleet tells the others that the host leaves, and gives their calls time until ctx ends.
+func (in *membership) leaveFleet(ctx context.Context) {
 	if m := in.member.Load(); m != nil {
 		if err := m.Leave(ctx); err != nil {
 			in.daemon.log.Warn("calls of other hosts were in progress at the end", "error", err)
@@ -242,7 +242,7 @@ func (in *membership) leave(ctx context.Context) {
 // closeTime bounds what is left of a fleet at the end.
 const closeTime = 5 * time.Second
 
-func (in *membership) close() {
+func (in *membership) closeFleet() {
 	m := in.member.Swap(nil)
 	if m == nil {
 		return

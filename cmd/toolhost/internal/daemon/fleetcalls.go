@@ -139,7 +139,7 @@ func (in *membership) unended(ctx context.Context) (record func()) {
 // recordEnd waits for the end of a durable call that has begun so, and records it.
 func (in *membership) recordEnd(ctx context.Context, r audit.Record) {
 	for ctx.Err() == nil {
-		c, err := in.now().WaitCall(ctx, r.Object)
+		c, err := in.fleetNow().WaitCall(ctx, r.Object)
 		if err == nil {
 			_, err = c.Outcome()
 		} else if errors.Is(err, fleet.ErrGoesOn) || tool.CodeOf(err) == tool.CodeUnavailable {
@@ -189,15 +189,15 @@ func (in *membership) goOn(ctx context.Context, c durable.Call) {
 	session := in.daemon.Host.Session(append(caller.Session(), host.WithApprover(caller.Approver(setup.Askers{Queue: in.daemon.queue})))...)
 	s, err := in.daemon.mcp.open()
 	if err == nil {
-		_, err = fleet.Tasks(s.tasks, in.now).Start(ctx, task.Call{ID: c.ID, Session: session, Tool: c.Tool, Arguments: c.Arguments})
+		_, err = fleet.Tasks(s.tasks, in.fleetNow).Start(ctx, task.Call{ID: c.ID, Session: session, Tool: c.Tool, Arguments: c.Arguments})
 	}
 	if err != nil {
 		in.daemon.log.Warn("a call that waits for approval does not go on", "call", c.ID, "error", err)
 	}
 }
 
-// now returns the fleet; nil: the daemon is in none.
-func (in *membership) now() *fleet.Fleet {
+// fleetNow returns the fleet; nil: the daemon is in none.
+func (in *membership) fleetNow() *fleet.Fleet {
 	if m := in.member.Load(); m != nil {
 		return m.Fleet
 	}

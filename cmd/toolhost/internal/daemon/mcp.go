@@ -71,7 +71,7 @@ func (m *mcpClients) open() (*mcpServer, error) {
 		Name: "toolhost", Version: host.Version, Instructions: instructions, Started: m.started,
 		MaxRequestBytes: c.MCP.Limits.Body, MaxOpen: c.MCP.Limits.Requests, QuestionTimeout: c.Approvals.Timeout,
 		Hold:  m.hold,
-		Tasks: fleet.Tasks(tasks, m.daemon.membership.now), TaskRule: m.taskRule,
+		Tasks: fleet.Tasks(tasks, m.daemon.fleetNow), TaskRule: m.taskRule,
 		Logger: slogOf(m.daemon.log.Named("mcp")),
 	})
 	if err != nil {
@@ -94,7 +94,7 @@ func (m *mcpClients) hold(caller string, bytes int) (release func(), err error) 
 // of the call, by which it is found after a restart.
 func (m *mcpClients) taskRule(tool string) mcpserver.TaskRule {
 	after, required, ever := m.daemon.config().MCP.Tasks.Rule(tool)
-	f := m.daemon.membership.now()
+	f := m.daemon.fleetNow()
 	switch {
 	case !ever:
 		after = -1

@@ -64,7 +64,7 @@ func (d *daemon) prepare(ctx context.Context, before *inEffect, why session.Read
 	if err := d.checkFixed(before.settings.Config, c); err != nil {
 		return nil, err
 	}
-	if err := d.membership.check(c); err != nil {
+	if err := d.checkFleet(c); err != nil {
 		return nil, err
 	}
 	after := &inEffect{settings: before.settings.With(c)}
@@ -99,7 +99,7 @@ func (d *daemon) apply(after *inEffect, why session.Reading) error {
 		d.held.Store(nil) // what waited is in effect, or was exchanged
 	}
 	d.share()
-	d.membership.reconfigure()
+	d.reconfigureFleet()
 	if mcp := d.mcp.server.Load(); mcp != nil {
 		mcp.Refresh()
 	}

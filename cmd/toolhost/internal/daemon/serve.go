@@ -118,7 +118,7 @@ func (d *daemon) serve(ctx context.Context, claim *control.Claim, path string, f
 	hangUp := make(chan os.Signal, 1)
 	signal.Notify(hangUp, syscall.SIGHUP)
 	defer signal.Stop(hangUp)
-	defer d.membership.close()
+	defer d.closeFleet()
 	defer d.detached.end()
 	server := control.NewServer(d, d.log)
 	server.Door, server.Ready = d.mcp.serveDoor, d.ready
@@ -160,7 +160,7 @@ func (d *daemon) serve(ctx context.Context, claim *control.Claim, path string, f
 	defer cancel()
 	tasks.add(func(context.Context) { d.mcp.leave() })
 	tasks.add(func(context.Context) { front.shutdown(bound) })
-	tasks.add(func(context.Context) { d.membership.leave(bound) })
+	tasks.add(func(context.Context) { d.leaveFleet(bound) })
 	server.Shutdown(bound)
 	d.detached.end()
 	tasks.end()
@@ -185,7 +185,7 @@ func (d *daemon) start(ctx context.Context, t *tasks) error {
 	if err := d.load(ctx); err != nil {
 		return err
 	}
-	if err := d.membership.join(ctx); err != nil {
+	if err := d.joinFleet(ctx); err != nil {
 		return err
 	}
 	return d.serveMetrics(t)
