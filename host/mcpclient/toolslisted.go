@@ -109,8 +109,8 @@ func (u *Upstream) chosen(name string) bool {
 
 // match is [path.Match] of a name, which is not a path: * matches what / separates, too.
 func match(pattern, name string) bool {
-	flat := strings.NewReplacer("/", "\x00")
-	ok, _ := path.Match(flat.Replace(pattern), flat.Replace(name))
+	flat := func(s string) string { return strings.ReplaceAll(s, "/", "\x00") }
+	ok, _ := path.Match(flat(pattern), flat(name))
 	return ok
 }
 
