@@ -57,14 +57,15 @@ func TestStreamPacesWhatIsIdle(t *testing.T) {
 // Empty packets do not keep the host busy forever.
 func TestStreamEmptyPackets(t *testing.T) {
 	t.Parallel()
-	s, p := withPeer(t, onGRPC, StreamHooks{})
+	said := make(chan error, 1)
+	s, p := withPeer(t, onGRPC, StreamHooks{Failed: func(err error) { said <- err }})
 	stream := p.rw.(*packetStream) //nolint:forcetypeassert // it is one
 	go func() {
 		for stream.g.Send(&pluginv1.Packet{}) == nil { // until the host closes the stream
 		}
 	}()
 	within(t, "the end of the stream", s.Failed())
-	if !errors.Is(s.Err(), ErrProtocol) {
-		t.Errorf("the stream ended with %v", s.Err())
+	if err := within(t, "the hook", said); !errors.Is(err, ErrProtocol) || err != s.Err() { //nolint:errorlint // it is the same
+		t.Errorf("the stream ended with %v, and its hook was told %v", s.Err(), err)
 	}
 }
