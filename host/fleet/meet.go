@@ -9,7 +9,8 @@ import (
 
 // How long Join waits for the hosts that are there.
 const (
-	meetQuiet = 50 * time.Millisecond // after the last one that has answered
+	meetFirst = 200 * time.Millisecond // for the first one, after this host's own answer has come
+	meetQuiet = 50 * time.Millisecond  // after the last one that has answered
 	meetMost  = time.Second
 	meetSync  = 5 * time.Second // until what they share is read
 )
@@ -45,23 +46,7 @@ func (d *directory) meet(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, meetMost)
 	defer cancel()
-	quiet := time.NewTimer(4 * meetQuiet)
-	defer quiet.Stop()
-	var met []*member
-collect:
-	for {
-		select {
-		case msg := <-answers:
-			if m := d.hear(msg.Data); m != nil {
-				met = append(met, m)
-			}
-			quiet.Reset(meetQuiet)
-		case <-quiet.C:
-			break collect
-		case <-ctx.Done():
-			break collect
-		}
-	}
+	met := collect(ctx, answers, d.hear)
 	synced := time.After(meetSync)
 	for _, m := range append(met, d.present()...) {
 		select {
@@ -70,6 +55,22 @@ collect:
 			return
 		case <-d.life.Done():
 			return
+		}
+	}
+}
+
+// collect returns the members that answer. This host asks itself, too: it hears of no member then.
+func collect(ctx context.Context, answers <-chan *nats.Msg, hear func([]byte) *member) (met []*member) {
+	for wait := meetFirst; ; {
+		select {
+		case msg := <-answers:
+			if m := hear(msg.Data); m != nil {
+				met, wait = append(met, m), meetQuiet
+			}
+		case <-time.After(wait):
+			return met
+		case <-ctx.Done():
+			return met
 		}
 	}
 }
