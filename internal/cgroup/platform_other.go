@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Tree is where groups can be made; here, nowhere.
@@ -43,6 +44,9 @@ func (g *Group) Exceeded() Exceeded { return Exceeded{} }
 
 // Usage is empty here.
 func (g *Group) Usage() Usage { return Usage{} }
+
+// CPU is 0 here.
+func (g *Group) CPU() time.Duration { return 0 }
 
 // Processes is empty here.
 func (g *Group) Processes(int) []int { return nil }

@@ -2,14 +2,19 @@ package pluginrun
 
 import (
 	"context"
+	"errors"
+	"net"
 	"strings"
 	"time"
 
+	"golang.org/x/net/http2"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
 	"github.com/toolhost/toolhost/internal/wire"
+	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
 // The services that go-plugin's client calls by itself, without a deadline.
@@ -78,4 +83,41 @@ func boundStream(startTimeout time.Duration) grpc.StreamClientInterceptor {
 		}
 		return stream, err
 	}
+}
+
+// warm makes a connection and a request that nothing answers, and reports whether it was sent: the first of a process
+// takes several times as long as the next. Nothing of it is left.
+func warm() bool {
+	ours, theirs := net.Pipe()
+	conn, err := grpc.NewClient("passthrough:///warm", append(wire.DialOptions(), grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) { return newGuardedConn(ours, func(int) {}), nil }))...)
+	if err != nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), internalTimeout)
+	defer cancel()
+	sent := make(chan bool, 1)
+	go func() { sent <- receiveOne(theirs) }()
+	_ = wire.NewClient(conn).Configure(ctx, wire.Config{})
+	_ = errors.Join(conn.Close(), ours.Close())
+	about, err := wire.Description{Tools: []tool.Definition{{Name: "warm"}}}.MarshalBinary()
+	if err == nil {
+		_ = new(wire.Description).UnmarshalBinary(about)
+	}
+	return <-sent
+}
+
+// receiveOne is the other end: it reads until a request has come, or there is nothing to read, and closes.
+func receiveOne(c net.Conn) (came bool) {
+	defer func() { _ = c.Close() }()
+	go func() { _, _ = c.Write([]byte{0, 0, 0, byte(http2.FrameSettings), 0, 0, 0, 0, 0}) }()
+	in, b := frameScanner{left: len(http2.ClientPreface)}, make([]byte, 1024)
+	for !came {
+		n, err := c.Read(b)
+		in.scan(b[:n], func(f frameHead) { came = came || f.kind == http2.FrameData })
+		if err != nil {
+			break
+		}
+	}
+	return came
 }

@@ -246,10 +246,15 @@ var groups = confine.Found(func() (*cgroup.Tree, error) {
 	return tree, nil
 })
 
-// Prepare finds out what can confine plugins on this system, which the first start would else wait for.
+// Prepare does what the first start in this process would else wait for: it finds out what can confine plugins on
+// this system, and makes a connection.
 func Prepare() {
 	_, _ = sandbox.Detect()
 	_, _ = groups()
+	if p, err := os.FindProcess(os.Getpid()); err == nil { // os tries in a process whether there are pidfds
+		_ = p.Release()
+	}
+	warm()
 }
 
 // grouped returns which of the limits a control group would enforce.

@@ -50,7 +50,7 @@ func (u *Usage) ended(p *process, state *os.ProcessState) {
 		used = state.UserTime() + state.SystemTime() // with that of children that it has waited for
 	}
 	if p.cmd.control != nil {
-		used = max(used, p.cmd.control.Usage().CPU)
+		used = max(used, p.cmd.control.CPU())
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -73,14 +73,15 @@ func closeDevices(p *stage.Program) {
 		}) {
 			continue
 		}
-		target, err := os.Readlink(path)
 		switch {
 		case e.Name() == "ptmx": // as a mount it would not find the directory of its terminals
 			links[path] = "pts/ptmx"
-		case err == nil:
-			links[path] = target
-		default:
+		case e.Type()&fs.ModeSymlink == 0:
 			kept = append(kept, path)
+		default:
+			if target, err := os.Readlink(path); err == nil {
+				links[path] = target
+			}
 		}
 	}
 	cover(p, dir, kept...)

@@ -148,10 +148,14 @@ func seal(p *stage.Program, path string) {
 func cover(p *stage.Program, path string, own ...string) {
 	what := "hide " + path
 	reach := map[string]int{}
+	directories := map[string]bool{}
 	for _, at := range own {
-		if at != path && within(path, at) && exists(at) {
+		if at == path || !within(path, at) {
+			continue
+		}
+		if info, err := os.Stat(at); err == nil {
 			open(p, what, at, unix.O_PATH)
-			reach[at] = p.Keep()
+			reach[at], directories[at] = p.Keep(), info.IsDir()
 		}
 	}
 	mountTmp(p, what, path, 1<<16, "755")
@@ -161,7 +165,7 @@ func cover(p *stage.Program, path string, own ...string) {
 			dir = filepath.Join(dir, next)
 			p.Try(0, unix.SYS_MKDIRAT, atCWD, p.Text(dir), 0o755)
 		}
-		if info, err := os.Stat(at); err == nil && info.IsDir() {
+		if directories[at] {
 			p.Try(0, unix.SYS_MKDIRAT, atCWD, p.Text(at), 0o755)
 		} else {
 			p.Try(1, unix.SYS_OPENAT, atCWD, p.Text(at), unix.O_CREAT|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)

@@ -10,10 +10,17 @@ import (
 
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/internal/early"
+	"github.com/toolhost/toolhost/internal/pluginrun"
 )
 
 // Load loads the plugins of directories, as host.Host.Load says.
 func (r *Roster) Load(ctx context.Context, dirs ...string) error {
+	if early.Calls(ctx) {
+		go func() {
+			_, _ = r.sockets.path("") // or the start says why not
+			pluginrun.Prepare()
+		}()
+	}
 	r.addDirs(dirs)
 	_ = r.pinFaults(dirs) // each start reports them; here they only make a lock required
 	found := make([][]plugin.Candidate, len(dirs))

@@ -19,7 +19,6 @@ import (
 	"github.com/toolhost/toolhost/host/audit"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/early"
-	"github.com/toolhost/toolhost/internal/pluginrun"
 	"github.com/toolhost/toolhost/internal/state"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -64,10 +63,11 @@ func (s *Session) OpenLocal(ctx context.Context, n Needs) (*Local, error) {
 	if err != nil {
 		return nil, err
 	}
+	loading := ctx
 	if n.Called != "" {
-		go pluginrun.Prepare()
+		loading = early.WithCall(ctx)
 	}
-	if err := l.Load(ctx, false); err != nil {
+	if err := l.Load(loading, false); err != nil {
 		return nil, errors.Join(err, l.Close(ctx))
 	}
 	return l, nil
