@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -35,6 +36,12 @@ type Conn struct {
 
 	mu      sync.Mutex
 	batches map[jsonrpc.ID]*batch // by the requests in them that are not answered
+	queued  []byte                // lines that whoever is writing writes next
+	spare   []byte                // the array of those before
+	writing bool
+	waiting int       // those whose lines are not queued
+	written sync.Cond // with mu
+	broken  error     // why nothing can be written any more
 
 	closing sync.Once
 	err     error // of closing
@@ -52,10 +59,15 @@ type batch struct {
 func New(in io.ReadCloser, out io.WriteCloser) *Conn {
 	c := &Conn{in: bufio.NewReaderSize(in, bufferSize), out: out, end: in}
 	c.Check = func(_ []byte, _ []jsonrpc.Message, err error) (bool, error) { return true, err }
+	c.written.L = &c.mu
 	return c
 }
 
-const bufferSize = 16 << 10
+const (
+	bufferSize = 16 << 10
+	// maxQueued is how many bytes wait for whoever is writing, but for the last line, which is not longer either.
+	maxQueued = 64 << 10
+)
 
 // MaxMessage bounds a message, in bytes.
 const MaxMessage = 16 << 20
@@ -169,16 +181,70 @@ func (c *Conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 		}
 		line = slices.Concat([]byte("["), bytes.Join(b.answers, []byte(",")), []byte("]"))
 	}
-	_, err = c.out.Write(append(line, '\n'))
-	return err
+	return c.write(line)
+}
+
+// WriteAll writes messages, none of which answers a batch, at once.
+func (c *Conn) WriteAll(messages []jsonrpc.Message) error {
+	var lines []byte
+	for _, m := range messages {
+		line, err := Encode(m)
+		if err != nil {
+			return err
+		}
+		lines = append(append(lines, line...), '\n')
+	}
+	return c.WriteLine(bytes.TrimSuffix(lines, []byte{'\n'}))
 }
 
 // WriteLine writes a line that need not be a message.
 func (c *Conn) WriteLine(line []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, err := c.out.Write(append(line, '\n'))
-	return err
+	return c.write(line)
+}
+
+// write writes a line. Whoever comes first writes for those that come meanwhile, as a write takes as long for many lines
+// as for one; they return at once, unless much is queued or their lines are long. The caller holds mu.
+func (c *Conn) write(line []byte) error {
+	long := len(line) > maxQueued
+	for c.writing && (long || len(c.queued) > maxQueued) {
+		c.waiting++
+		c.written.Wait()
+		c.waiting--
+	}
+	switch {
+	case c.broken != nil:
+		return c.broken
+	case long:
+		line = append(line, '\n')
+	default:
+		c.queued, line = append(append(c.queued, line...), '\n'), nil
+		if c.writing {
+			return nil
+		}
+	}
+	c.writing = true
+	for c.broken == nil && (line != nil || len(c.queued) > 0 && c.waiting == 0) {
+		c.mu.Unlock()
+		runtime.Gosched() // others may be about to write
+		c.mu.Lock()
+		next := c.queued
+		if c.queued = c.spare; len(next) == 0 {
+			next, line = line, nil
+		}
+		c.mu.Unlock()
+		_, err := c.out.Write(next)
+		c.mu.Lock()
+		c.broken, c.spare = err, nil
+		if cap(next) <= 2*maxQueued {
+			c.spare = next[:0]
+		}
+		c.written.Broadcast()
+	}
+	c.writing = false
+	c.written.Broadcast()
+	return c.broken
 }
 
 // Close implements [mcp.Connection].

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
@@ -150,5 +151,56 @@ func TestConn(t *testing.T) {
 	}
 	if !reflect.DeepEqual(lines, want) {
 		t.Errorf("wrote %q", lines)
+	}
+}
+
+// slowWriter is a client that reads nothing until it is told, and counts writes.
+type slowWriter struct {
+	read   chan struct{}
+	writes []string
+	err    error
+}
+
+func (w *slowWriter) Write(b []byte) (int, error) {
+	<-w.read
+	w.writes = append(w.writes, string(b))
+	return len(b), w.err
+}
+
+func (*slowWriter) Close() error { return nil }
+
+// Lines that come while one is written are one write, in their order. A long one, and one behind much, waits for its turn, and is
+// written when Write returns.
+func TestLinesAreWrittenTogether(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{1, maxQueued - 1, maxQueued, 3 * maxQueued} {
+		synctest.Test(t, func(t *testing.T) {
+			w := &slowWriter{read: make(chan struct{})}
+			c := New(io.NopCloser(strings.NewReader("")), w)
+			write := func(line string) { assert.NoError(t, c.WriteLine([]byte(line))) }
+			done := 0
+			go write("first")
+			synctest.Wait()
+			for _, line := range []string{"a", "b", strings.Repeat("x", size), "c"} {
+				go func() { write(line); done++ }()
+				synctest.Wait()
+			}
+			want := map[int]int{1: 4, maxQueued - 1: 3, maxQueued: 3, 3 * maxQueued: 3}[size]
+			assert.Equalf(t, done, want, "returned at once, with a line of %d bytes", size)
+			close(w.read)
+			synctest.Wait()
+			assert.Equalf(t, done, 4, "returned then")
+			got := strings.Join(w.writes, "")
+			if strings.Count(got, "x") != size || !strings.HasPrefix(got, "first\na\nb\n") || strings.Count(got, "\n") != 5 || !strings.HasSuffix(got, "\n") {
+				t.Errorf("with a line of %d bytes, it wrote %.40q", size, got)
+			}
+			if len(w.writes) > 4 || size == 1 && len(w.writes) > 2 {
+				t.Errorf("with a line of %d bytes, %d writes", size, len(w.writes))
+			}
+			w.err = io.ErrClosedPipe
+			for range 2 {
+				assert.ErrorIs(t, c.WriteLine([]byte("lost")), io.ErrClosedPipe)
+			}
+		})
 	}
 }
