@@ -20,8 +20,8 @@ const maxDepth = 1000
 
 var errTooDeep = fmt.Errorf("it has more than %d levels", maxDepth)
 
-// unmarshal decodes one JSON value, whose raw parts stay where they are.
-func unmarshal(data []byte, v any) error {
+// Unmarshal decodes one JSON value, whose raw parts stay where they are.
+func Unmarshal(data []byte, v any) error {
 	if tooDeep(data) {
 		return errTooDeep
 	}
@@ -116,7 +116,7 @@ func doubled(message []byte) (name string, twice bool) {
 // Decode decodes a message, whose parts stay where they are.
 func Decode(data []byte) (jsonrpc.Message, error) {
 	var m message
-	if err := unmarshal(data, &m); err != nil {
+	if err := Unmarshal(data, &m); err != nil {
 		return nil, err
 	}
 	if m.Version != "2.0" {
@@ -134,7 +134,7 @@ func Decode(data []byte) (jsonrpc.Message, error) {
 			return nil, Malformed(fmt.Sprintf("the member %.100q is twice in a message", name))
 		}
 		r := &jsonrpc.Request{ID: id, Params: m.Params}
-		return r, unmarshal(m.Method, &r.Method)
+		return r, Unmarshal(m.Method, &r.Method)
 	}
 	if !id.IsValid() {
 		return nil, errors.New("neither a method nor an ID")
@@ -157,7 +157,7 @@ func DecodeAll(text []byte) (messages []jsonrpc.Message, err error) {
 	all := []json.RawMessage{text}
 	if FirstByte(text) == '[' {
 		all = nil
-		if err := unmarshal(text, &all); err != nil {
+		if err := Unmarshal(text, &all); err != nil {
 			return nil, err
 		}
 		if len(all) == 0 {
