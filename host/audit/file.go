@@ -84,10 +84,11 @@ type File struct {
 	ends  bool // Close remembers the newest line
 	cut   bool // the log ends before the line that was remembered
 
-	joining  sync.Mutex // held for a moment, also with mu
-	joined   []*pending // which whoever has mu next writes
-	joinedAt time.Time  // when the last of them came
-	spare    []*pending // the array of those before
+	joining sync.Mutex // held for a moment, also with mu
+	joined  []*pending // which whoever has mu next writes
+	spare   []*pending // the array of those before
+	several bool       // those before were several
+	joins   int        // counts lines
 
 	// Replaced by tests.
 	writeAt     func(*os.File, []byte, int64) (int, error)
@@ -195,8 +196,8 @@ type pending struct {
 
 var pendings = sync.Pool{New: func() any { return new(pending) }}
 
-// crowd is how long after the end of a call another one waits for those that are about to come.
-const crowd = 100 * time.Microsecond
+// tryOthers is how often, in lines, one that came alone lets others come with it.
+const tryOthers = 16
 
 // Write appends a record. A [Begin] or [Admin] is on disk when Write returns; an [End] is written,
 // and is on disk when the system syncs it.
@@ -218,7 +219,7 @@ func (f *File) Write(r Record) error {
 	*l = pending{call: r.Call, ends: r.Event == End, body: appendRecord(l.body[:0], &r)}
 	now := time.Now()
 	if l.ends {
-		f.join(l, now)
+		f.join(l)
 	}
 	f.mu.Lock()
 	before := len(f.waiting.lines)
@@ -250,12 +251,13 @@ func (f *File) Write(r Record) error {
 }
 
 // join adds a line to those that are written next, together: a lock and a write take as long for one as for many.
-func (f *File) join(l *pending, now time.Time) {
+func (f *File) join(l *pending) {
 	f.joining.Lock()
-	crowded := now.Sub(f.joinedAt) < crowd
-	f.joined, f.joinedAt = append(f.joined, l), now
+	f.joined = append(f.joined, l)
+	f.joins++
+	several := f.several || f.joins%tryOthers == 0
 	f.joining.Unlock()
-	if crowded {
+	if several {
 		runtime.Gosched()
 	}
 }
@@ -265,8 +267,7 @@ func (f *File) takeJoined() []*pending {
 	f.joining.Lock()
 	defer f.joining.Unlock()
 	all := f.joined
-	f.joined = f.spare[:0]
-	f.spare = all
+	f.joined, f.spare, f.several = f.spare[:0], all, len(all) > 1
 	return all
 }
 
