@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"reflect"
 	"strings"
@@ -95,10 +96,32 @@ func TestMessagesThatAreTwoAreNone(t *testing.T) {
 		`{"jsonrpc":"2.0","method":"x","params":{},"params":{}}`:                                   `"params" is twice`,
 		`{"jsonrpc":"2.0","params":{"name":"a","name":"b"},"method":"x"}`:                          `"name" is twice`,
 		`{"jsonrpc":"2.0","method":"x","params":{"name":"a","arguments":{"x":[{}]}, "name" :"b"}}`: `"name" is twice`,
+		"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"\xff\":1,\"\xfe\":2}":                 "is twice",
+		manyMembers(9, 9):   `"m8" is twice`,
+		manyMembers(30, 5):  `"m4" is twice`,
+		manyMembers(30, 30): `"m29" is twice`,
 	} {
 		if m, err := Decode([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, %v, want %s", text, m, err, want)
 		}
+	}
+}
+
+// manyMembers is a message with so many members and one of them again.
+func manyMembers(n, again int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `"m%d":{"m%d":1,"m%d":2},`, i, i, i)
+	}
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"x","params":{%s"m%d":0}}`, &b, again-1)
+}
+
+func BenchmarkDecode(b *testing.B) {
+	text := []byte(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo","arguments":{"bytes": 12345, "text": "Read the file"}}}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		_, err := Decode(text)
+		require.NoError(b, err)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	fast "github.com/segmentio/encoding/json"
@@ -69,17 +70,55 @@ type message struct {
 // maxID is the largest number that is an ID: programs take others for the next one that a float64 has.
 const maxID = 1<<53 - 1
 
+// names are those of the members of an object, of which most have few.
+type names struct {
+	few  [8][]byte
+	n    int
+	many map[string]bool // all, of an object that has more
+}
+
+// add adds a name, and reports whether it was there.
+func (s *names) add(name []byte) (twice bool) {
+	for _, other := range s.few[:s.n] {
+		if bytes.Equal(other, name) {
+			return true
+		}
+	}
+	if s.n < len(s.few) {
+		s.few[s.n] = name
+		s.n++
+		return false
+	}
+	if s.many == nil {
+		s.many = map[string]bool{}
+	}
+	twice = s.many[string(name)]
+	s.many[string(name)] = true
+	return twice
+}
+
+// unquote returns the text that a JSON string stands for, which most often is what it has between its quotes.
+func unquote(quoted []byte) []byte {
+	inside := quoted[1 : len(quoted)-1]
+	if bytes.IndexByte(inside, '\\') < 0 && utf8.Valid(inside) {
+		return inside
+	}
+	var s string
+	_ = json.Unmarshal(quoted, &s)
+	return []byte(s)
+}
+
 // doubled finds a member that is twice in a message, or in its params, which are JSON. Which of the
 // two counts is not the same in all programs.
 func doubled(message []byte) (name string, twice bool) {
-	var seen [3]map[string]bool // by how deep objects are in each other
-	depth, key, params := 0, false, false
+	var seen [3]names // by how deep objects are in each other
+	depth, key, params, inside := 0, false, false, false
 	for i := 0; i < len(message); i++ {
 		switch message[i] {
 		case '{':
 			depth++
 			if key = depth == 1 || depth == 2 && params; key {
-				seen[depth] = map[string]bool{}
+				seen[depth], inside = names{}, depth == 2
 			}
 		case '[':
 			depth++
@@ -88,7 +127,7 @@ func doubled(message []byte) (name string, twice bool) {
 			depth--
 			key = false
 		case ',':
-			key = depth == 1 || depth == 2 && params && seen[2] != nil
+			key = depth == 1 || depth == 2 && inside
 		case '"':
 			end := i + 1
 			for message[end] != '"' {
@@ -98,13 +137,12 @@ func doubled(message []byte) (name string, twice bool) {
 				end++
 			}
 			if key {
-				_ = json.Unmarshal(message[i:end+1], &name)
-				if seen[depth][name] {
-					return name, true
+				name := unquote(message[i : end+1])
+				if seen[depth].add(name) {
+					return string(name), true
 				}
-				seen[depth][name], key = true, false
-				if depth == 1 {
-					params, seen[2] = name == "params", nil
+				if key = false; depth == 1 {
+					params, inside = string(name) == "params", false
 				}
 			}
 			i = end
