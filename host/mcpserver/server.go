@@ -204,9 +204,11 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			s.awaitStarts(ctx, startsTime)
 			return serve(ctx, s, r, (*clientSession).listTools)
 		case *mcp.CallToolRequest:
+			roomy()
 			return serve(ctx, s, r, (*clientSession).callTool)
 		case *mcp.ServerRequest[*decodedParams]:
 			if call := decodedCall(r); call != nil {
+				roomy()
 				return serve(ctx, s, call, (*clientSession).callTool)
 			}
 		case *mcp.ServerRequest[*taskParams]:
