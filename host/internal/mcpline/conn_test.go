@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -179,12 +181,17 @@ func TestConn(t *testing.T) {
 
 // slowWriter is a client that reads nothing until it is told, and counts writes.
 type slowWriter struct {
-	read   chan struct{}
-	writes []string
-	err    error
+	read    chan struct{}
+	writing atomic.Int32
+	writes  []string
+	err     error
 }
 
 func (w *slowWriter) Write(b []byte) (int, error) {
+	if w.writing.Add(1) > 1 {
+		return 0, errors.New("two write at a time")
+	}
+	defer w.writing.Add(-1)
 	<-w.read
 	w.writes = append(w.writes, string(b))
 	return len(b), w.err
