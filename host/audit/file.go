@@ -292,7 +292,8 @@ func (f *File) finish(all []*pending, deadline time.Time) {
 		if len(all)-n > 1 { // it may have failed because of another
 			_, err = f.append(f.bodies[i:i+1], deadline)
 		}
-		if err != nil && !(f.stuck && l.ends && f.waiting.add(l.call, l.body)) {
+		kept := err != nil && f.stuck && l.ends && f.waiting.add(l.call, l.body)
+		if err != nil && !kept {
 			l.err = failed(f.path, "written", err)
 		}
 	}

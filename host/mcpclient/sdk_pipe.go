@@ -84,17 +84,16 @@ func (c *pipeConn) write() {
 // writeAll writes a message and those that wait behind it, at once if the connection can.
 func (c *pipeConn) writeAll(msg jsonrpc.Message) (err error) {
 	runtime.Gosched() // others may be about to call
-	all := append(c.all[:0], msg)
+	c.all = append(c.all[:0], msg)
 	for len(c.outbox) > 0 {
-		all = append(all, <-c.outbox)
+		c.all = append(c.all, <-c.outbox)
 	}
-	c.all = all
-	defer clear(all)
+	defer clear(c.all)
 	if lines, ok := c.Connection.(*mcpline.Conn); ok {
-		return lines.WriteAll(all)
+		return lines.WriteAll(c.all)
 	}
-	for i := 0; i < len(all) && err == nil; i++ {
-		err = c.Connection.Write(context.Background(), all[i])
+	for i := 0; i < len(c.all) && err == nil; i++ {
+		err = c.Connection.Write(context.Background(), c.all[i])
 	}
 	return err
 }

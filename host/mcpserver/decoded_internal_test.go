@@ -79,6 +79,6 @@ func TestDecodedIsNoMethod(t *testing.T) {
 		}
 	}
 	_ = feed.Close()
-	<-ended
-	_ = h.Close(t.Context())
+	require.NoError(t, <-ended)
+	require.NoError(t, h.Close(t.Context()))
 }
