@@ -81,7 +81,7 @@ func (c *pipeConn) write() {
 	}
 }
 
-// writeAll writes a message and those that wait behind it, at once if the connection can.
+// writeAll writes a message and those that came after it, at once if the connection can.
 func (c *pipeConn) writeAll(msg jsonrpc.Message) (err error) {
 	runtime.Gosched() // others may be about to call
 	c.all = append(c.all[:0], msg)
