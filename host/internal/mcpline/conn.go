@@ -166,25 +166,10 @@ func (c *Conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	line, err := Encode(msg)
-	if err != nil {
-		return err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if r, ok := msg.(*jsonrpc.Response); ok && c.batches[r.ID] != nil {
-		b := c.batches[r.ID]
-		delete(c.batches, r.ID)
-		b.answers = append(b.answers, line)
-		if b.left--; b.left > 0 {
-			return nil
-		}
-		line = slices.Concat([]byte("["), bytes.Join(b.answers, []byte(",")), []byte("]"))
-	}
-	return c.write(line)
+	return c.WriteAll([]jsonrpc.Message{msg})
 }
 
-// WriteAll writes messages, none of which answers a batch, at once.
+// WriteAll writes messages at once.
 func (c *Conn) WriteAll(messages []jsonrpc.Message) error {
 	var lines []byte
 	for _, m := range messages {
@@ -192,9 +177,35 @@ func (c *Conn) WriteAll(messages []jsonrpc.Message) error {
 		if err != nil {
 			return err
 		}
-		lines = append(append(lines, line...), '\n')
+		switch line = c.batched(m, line); {
+		case line == nil:
+		case lines == nil:
+			lines = line
+		default:
+			lines = append(append(lines, '\n'), line...)
+		}
 	}
-	return c.WriteLine(bytes.TrimSuffix(lines, []byte{'\n'}))
+	if lines == nil {
+		return nil
+	}
+	return c.WriteLine(lines)
+}
+
+// batched returns the line of a message: that of its batch if it is the last answer of one, and nil if it is another.
+func (c *Conn) batched(m jsonrpc.Message, line []byte) []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r, ok := m.(*jsonrpc.Response)
+	if !ok || c.batches[r.ID] == nil {
+		return line
+	}
+	b := c.batches[r.ID]
+	delete(c.batches, r.ID)
+	b.answers = append(b.answers, line)
+	if b.left--; b.left > 0 {
+		return nil
+	}
+	return slices.Concat([]byte("["), bytes.Join(b.answers, []byte(",")), []byte("]"))
 }
 
 // WriteLine writes a line that need not be a message.

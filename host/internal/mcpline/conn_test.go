@@ -159,10 +159,14 @@ func TestConn(t *testing.T) {
 		t.Errorf("read %s, and %d lines are refused", got, refused)
 	}
 	go func() {
-		for _, id := range []float64{2, 1, 3} {
+		var all []jsonrpc.Message
+		for _, id := range []float64{2, 1, 3, 5} {
 			id, _ := jsonrpc.MakeID(id)
-			assert.NoError(t, conn.Write(context.Background(), &jsonrpc.Response{ID: id, Result: json.RawMessage(`{}`)}))
+			all = append(all, &jsonrpc.Response{ID: id, Result: json.RawMessage(`{}`)})
 		}
+		assert.NoError(t, conn.WriteAll(all[:2]))
+		assert.NoError(t, conn.Write(context.Background(), all[2]))
+		assert.NoError(t, conn.Write(context.Background(), all[3]))
 		_ = conn.Close()
 	}()
 	scan := bufio.NewScanner(answers)
@@ -173,6 +177,7 @@ func TestConn(t *testing.T) {
 	want := []string{
 		`{"jsonrpc":"2.0","id":1,"result":{}}`,
 		`[{"jsonrpc":"2.0","id":2,"result":{}},{"jsonrpc":"2.0","id":3,"result":{}}]`,
+		`{"jsonrpc":"2.0","id":5,"result":{}}`,
 	}
 	if !reflect.DeepEqual(lines, want) {
 		t.Errorf("wrote %q", lines)
