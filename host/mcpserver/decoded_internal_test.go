@@ -64,7 +64,8 @@ func TestDecodedIsNoMethod(t *testing.T) {
 	go func() { ended <- s.Run(t.Context(), &StdioTransport{In: in, Out: out}) }()
 	read := json.NewDecoder(answers)
 	for _, exchange := range [][2]string{
-		{`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"a","version":"1"}}}`, `"serverInfo"`},
+		{`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},` +
+			`"clientInfo":{"name":"a","version":"1"}}}`, `"serverInfo"`},
 		{`{"jsonrpc":"2.0","id":2,"method":"toolhost/decoded","params":{"name":"x"}}`, `-32601`},
 		{`{"jsonrpc":"2.0","id":3,"method":"toolhost/decoded"}`, `-32601`},
 		{`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"x"}}`, `Unknown tool: x`},
