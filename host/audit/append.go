@@ -13,63 +13,78 @@ import (
 // maxExchanges bounds how often others may replace a file before an append fails.
 const maxExchanges = 1000
 
-// append writes the queued lines and then one more, whose record is already encoded, after
-// the last line of the log, whoever wrote that. Body may be nil. The caller holds mu.
-func (f *File) append(body []byte, deadline time.Time) error {
+// append writes the queued lines and then others, whose records are already encoded, after
+// the last line of the log, whoever wrote that. It returns how many of the others it wrote, and why
+// no more. The caller holds mu.
+func (f *File) append(bodies [][]byte, deadline time.Time) (n int, err error) {
 	if f.stuck { // one call has already waited
 		deadline = time.Time{}
 	}
-	err := f.lockFile.lock(deadline)
+	err = f.lockFile.lock(deadline)
 	if err == nil {
 		defer f.lockFile.unlock()
 		err = f.openCurrent(deadline)
 	}
 	f.stuck = errors.Is(err, safefile.ErrLocked)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	if err = f.writeQueued(); err == nil && body != nil {
-		err = f.write(body)
+	if err = f.writeQueued(); err == nil {
+		n, err = f.writeAll(bodies)
 	}
 	if err == nil {
 		f.head.remember(f.last, f.ends, f.opts.Warn)
 	}
-	return err
+	return n, err
+}
+
+// writeAll writes lines, as many at a time as it can, and returns how many it wrote.
+func (f *File) writeAll(bodies [][]byte) (n int, err error) {
+	for n < len(bodies) && err == nil {
+		var written int
+		written, err = f.write(bodies[n:])
+		n += written
+	}
+	return n, err
 }
 
 // writeQueued writes the queued lines.
-func (f *File) writeQueued() (err error) {
-	n := 0
-	for n < len(f.waiting.lines) {
-		if err = f.write(f.waiting.lines[n].body); err != nil {
-			break
-		}
-		n++
+func (f *File) writeQueued() error {
+	if len(f.waiting.lines) == 0 {
+		return nil
 	}
+	bodies := make([][]byte, len(f.waiting.lines))
+	for i, l := range f.waiting.lines {
+		bodies[i] = l.body
+	}
+	n, err := f.writeAll(bodies)
 	f.waiting.drop(n)
 	return err
 }
 
-// write writes one line, into a new file if this one is full. The log is locked.
-func (f *File) write(body []byte) error {
+// write writes the first of some lines, into a new file if this one is full, and those that fit after it. It returns
+// how many these are. The log is locked.
+func (f *File) write(bodies [][]byte) (n int, err error) {
 	for range maxExchanges {
 		if f.last.seq >= maxSeq {
-			return fmt.Errorf("its last line has the number %d, which toolhost cannot have written: move the log away", f.last.seq)
+			return 0, fmt.Errorf("its last line has the number %d, which toolhost cannot have written: move the log away", f.last.seq)
 		}
-		next := f.nextLine(body)
-		full := f.opts.MaxSize >= 0 && f.size+int64(len(f.line)) > f.opts.MaxSize
-		if f.size == 0 || !full && !f.isOld() {
-			return f.writeLine(next)
+		last, n := f.nextLines(bodies)
+		if f.size == 0 || f.fits() && !f.isOld() {
+			if err := f.writeLines(last); err != nil {
+				return 0, err
+			}
+			return n, nil
 		}
 		err := f.rotate()
 		if err == nil {
 			err = f.openCurrent(time.Time{})
 		}
 		if err != nil {
-			return fmt.Errorf("a new file cannot be begun: %w", err)
+			return 0, fmt.Errorf("a new file cannot be begun: %w", err)
 		}
 	}
-	return errors.New("the file is replaced again and again")
+	return 0, errors.New("the file is replaced again and again")
 }
 
 // openCurrent opens the file, unless it is open, and reads what it ends with. If another
@@ -159,28 +174,40 @@ func (f *File) readEnd(size int64) (err error) {
 	return nil
 }
 
-// nextLine encodes the next line.
-func (f *File) nextLine(body []byte) link {
-	next := link{seq: f.last.seq + 1, prev: f.last.hash, torn: f.torn, oldest: f.oldest}
-	f.line = f.line[:0]
+// nextLines encodes the next line, and as many more as fit into the file and the buffer. It returns the place of the
+// last one in the chain, and how many they are.
+func (f *File) nextLines(bodies [][]byte) (last link, n int) {
+	last = link{seq: f.last.seq + 1, prev: f.last.hash, torn: f.torn, oldest: f.oldest}
+	f.lines = f.lines[:0]
 	if f.unended {
-		f.line = append(f.line, '\n')
+		f.lines = append(f.lines, '\n')
 	}
-	f.line = next.appendLine(f.line, body)
-	return next
+	f.lines = last.appendLine(f.lines, bodies[0])
+	for n = 1; n < len(bodies) && len(f.lines) < maxLine && last.seq < maxSeq; n++ {
+		next, end := link{seq: last.seq + 1, prev: last.hash}, len(f.lines)
+		if f.lines = next.appendLine(f.lines, bodies[n]); !f.fits() {
+			f.lines = f.lines[:end]
+			break
+		}
+		last = next
+	}
+	return last, n
 }
 
-// writeLine writes the encoded line, all of it or nothing.
-func (f *File) writeLine(next link) error {
-	if _, err := f.writeAt(f.at.File, f.line, f.size); err != nil {
+// fits reports whether the encoded lines fit into the file.
+func (f *File) fits() bool { return f.opts.MaxSize < 0 || f.size+int64(len(f.lines)) <= f.opts.MaxSize }
+
+// writeLines writes the encoded lines, all of them or nothing.
+func (f *File) writeLines(last link) error {
+	if _, err := f.writeAt(f.at.File, f.lines, f.size); err != nil {
 		// If even this fails, the next line says so.
 		if undo := f.at.Truncate(f.size); undo != nil {
 			f.size = -1
 		}
 		return err
 	}
-	f.last, f.torn, f.unended, f.oldest = next, sum{}, false, 0
-	f.size += int64(len(f.line))
+	f.last, f.torn, f.unended, f.oldest = last, sum{}, false, 0
+	f.size += int64(len(f.lines))
 	// What is not deleted now is deleted with the next file.
 	for _, path := range f.obsolete {
 		_ = os.Remove(path)

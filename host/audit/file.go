@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -64,7 +65,8 @@ type File struct {
 	at         *handle     // nil: the file is not open
 	looked     time.Time   // when it was found at its path
 	generation int64       // as the lock file said then
-	line       []byte      // scratch
+	lines      []byte      // scratch
+	bodies     [][]byte    // scratch
 	// syncs counts the syncs outside of mu; the file is not closed during one.
 	syncs sync.WaitGroup
 
@@ -81,6 +83,12 @@ type File struct {
 	head  headFile
 	ends  bool // Close remembers the newest line
 	cut   bool // the log ends before the line that was remembered
+
+	joining sync.Mutex // held for a moment, also with mu
+	joined  []*pending // which whoever has mu next writes
+	spare   []*pending // the array of those before
+	several bool       // those before were several
+	joins   int        // counts lines
 
 	// Replaced by tests.
 	writeAt     func(*os.File, []byte, int64) (int, error)
@@ -129,7 +137,7 @@ func Open(path string, o Options) (*File, error) {
 	f.recall()
 	// Before the lock file, which is not made next to a path that cannot be a log.
 	if err = f.open(); err == nil {
-		err = f.append(nil, time.Now().Add(f.lockTimeout))
+		_, err = f.append(nil, time.Now().Add(f.lockTimeout))
 	}
 	if err != nil && !f.stuck {
 		_ = f.closeFile()
@@ -176,8 +184,20 @@ func DefaultPath() (string, error) {
 	return filepath.Join(dir, "audit.jsonl"), nil
 }
 
-// bodies are buffers for lines on their way to a file.
-var bodies = sync.Pool{New: func() any { return new([]byte) }}
+// pending is a line on its way to a file. What is below is guarded by the log's mu.
+type pending struct {
+	call string // whose it is
+	ends bool   // the call
+	body []byte
+
+	over bool  // it is written, waits, or cannot be written
+	err  error // why it cannot
+}
+
+var pendings = sync.Pool{New: func() any { return new(pending) }}
+
+// tryOthers is how often, in lines, one that came alone lets others come with it.
+const tryOthers = 16
 
 // Write appends a record. A [Begin] or [Admin] is on disk when Write returns; an [End] is written,
 // and is on disk when the system syncs it.
@@ -194,44 +214,89 @@ var bodies = sync.Pool{New: func() any { return new([]byte) }}
 // [tool.CodeResourceExhausted] if the disk is full; [tool.CodeUnavailable] after Close;
 // else [tool.CodeInternal].
 func (f *File) Write(r Record) error {
-	body := bodies.Get().(*[]byte)
-	defer bodies.Put(body)
-	*body = appendRecord((*body)[:0], &r)
-	// Waiting for the mutex counts as waiting for the lock.
-	deadline := time.Now().Add(f.lockTimeout)
-
+	l := pendings.Get().(*pending) //nolint:forcetypeassert // nothing else is in there
+	defer pendings.Put(l)
+	*l = pending{call: r.Call, ends: r.Event == End, body: appendRecord(l.body[:0], &r)}
+	now := time.Now()
+	if l.ends {
+		f.join(l)
+	}
 	f.mu.Lock()
-	if f.closed {
-		f.mu.Unlock()
-		return tool.Errorf(tool.CodeUnavailable, "the audit log %s is closed", f.path).Because(os.ErrClosed)
-	}
 	before := len(f.waiting.lines)
-	err := f.append(*body, deadline)
-	if f.stuck && r.Event == End && f.waiting.add(r.Call, *body) {
-		err = nil
-	}
-	after := f.tellWaiting(before)
-	if err != nil || r.Event == End {
-		if after > 0 {
-			f.scheduleRetry()
+	if !l.over {
+		all := []*pending{l}
+		if l.ends {
+			all = f.takeJoined()
 		}
-		f.mu.Unlock()
-		f.warn(before, after)
-		if err != nil {
-			return failed(f.path, "written", err)
-		}
-		return nil
+		f.finish(all, now.Add(f.lockTimeout)) // waiting for the mutex counts as waiting for the lock
 	}
-	// Others may append meanwhile; their lines are synced with this one.
-	at := f.at
-	f.syncs.Add(1)
+	after, at := f.tellWaiting(before), f.at
+	if after > 0 {
+		f.scheduleRetry()
+	}
+	err := l.err
+	durable := err == nil && !l.ends
+	if durable { // others may append meanwhile; their lines are synced with this one
+		f.syncs.Add(1)
+		defer f.syncs.Done()
+	}
 	f.mu.Unlock()
-	defer f.syncs.Done()
 	f.warn(before, after)
-	if err := f.makeDurable(at); err != nil {
-		return failed(f.path, "put on disk", err)
+	if durable {
+		if err = f.makeDurable(at); err != nil {
+			err = failed(f.path, "put on disk", err)
+		}
 	}
-	return nil
+	return err
+}
+
+// join adds a line to those that are written next, together: a lock and a write take as long for one as for many.
+func (f *File) join(l *pending) {
+	f.joining.Lock()
+	f.joined = append(f.joined, l)
+	f.joins++
+	several := f.several || f.joins%tryOthers == 0
+	f.joining.Unlock()
+	if several {
+		runtime.Gosched()
+	}
+}
+
+// takeJoined returns the lines that have joined. The caller holds mu, and finishes them.
+func (f *File) takeJoined() []*pending {
+	f.joining.Lock()
+	defer f.joining.Unlock()
+	all := f.joined
+	f.joined, f.spare, f.several = f.spare[:0], all, len(all) > 1
+	return all
+}
+
+// finish writes lines. The last lines of calls are kept while the log is locked. The caller holds mu.
+func (f *File) finish(all []*pending, deadline time.Time) {
+	if f.closed {
+		for _, l := range all {
+			l.over, l.err = true, tool.Errorf(tool.CodeUnavailable, "the audit log %s is closed", f.path).Because(os.ErrClosed)
+		}
+		return
+	}
+	f.bodies = f.bodies[:0]
+	for _, l := range all {
+		f.bodies = append(f.bodies, l.body)
+	}
+	n, err := f.append(f.bodies, deadline)
+	for i, l := range all {
+		l.over = true
+		if i < n {
+			continue
+		}
+		if len(all)-n > 1 { // it may have failed because of another
+			_, err = f.append(f.bodies[i:i+1], deadline)
+		}
+		kept := err != nil && f.stuck && l.ends && f.waiting.add(l.call, l.body)
+		if err != nil && !kept {
+			l.err = failed(f.path, "written", err)
+		}
+	}
 }
 
 // tellWaiting returns how many lines wait, and tells that if it has changed. The caller holds mu.
@@ -272,7 +337,7 @@ func (f *File) retryQueued() {
 		f.mu.Unlock()
 		return
 	}
-	_ = f.append(nil, time.Time{}) // what cannot be written yet stays queued
+	_, _ = f.append(nil, time.Time{}) // what cannot be written yet stays queued
 	after := f.tellWaiting(before)
 	if after > 0 {
 		f.scheduleRetry()
@@ -312,11 +377,11 @@ func (f *File) Close() error {
 	}
 	f.ends = true
 	if before == 0 && !f.closed && f.last.seq > f.head.last && f.head.path != "" {
-		_ = f.append(nil, deadline)
+		_, _ = f.append(nil, deadline)
 	}
 	if before > 0 {
 		f.stuck = false
-		if err := f.append(nil, deadline); err != nil {
+		if _, err := f.append(nil, deadline); err != nil {
 			e := *tool.AsError(failed(f.path, "written", err))
 			e.Message = fmt.Sprintf("the end lines of calls %s are lost: %s", f.waiting.calls(), e.Message)
 			lost = &e

@@ -6,11 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"sync"
 	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/host/internal/mcpline"
 )
 
 // pipe is a transport over one stream each way. Its connection keeps the results of calls as
@@ -47,11 +50,12 @@ type pipeConn struct {
 	l       *link
 	lenient bool
 	outbox  chan jsonrpc.Message
-	broken  chan struct{} // closed when nothing is written any more
-	err     error         // set before broken is closed
-	over    chan struct{} // closed when nothing is read any more
-	readErr error         // set before over is closed
-	last    atomic.Int64  // counts the requests that are not the SDK's
+	all     []jsonrpc.Message // scratch of who writes
+	broken  chan struct{}     // closed when nothing is written any more
+	err     error             // set before broken is closed
+	over    chan struct{}     // closed when nothing is read any more
+	readErr error             // set before over is closed
+	last    atomic.Int64      // counts the requests that are not the SDK's
 
 	mu       sync.Mutex
 	calls    map[jsonrpc.ID]*openCall
@@ -64,7 +68,7 @@ func (c *pipeConn) write() {
 	for {
 		select {
 		case msg := <-c.outbox:
-			if c.err = c.Connection.Write(context.Background(), msg); c.err != nil {
+			if c.err = c.writeAll(msg); c.err != nil {
 				// Whoever waits for an answer is told by the end of the connection.
 				c.l.end(c.err)
 				_ = c.Close()
@@ -75,6 +79,23 @@ func (c *pipeConn) write() {
 			return
 		}
 	}
+}
+
+// writeAll writes a message and those that came after it, at once if the connection can.
+func (c *pipeConn) writeAll(msg jsonrpc.Message) (err error) {
+	runtime.Gosched() // others may be about to call
+	c.all = append(c.all[:0], msg)
+	for len(c.outbox) > 0 {
+		c.all = append(c.all, <-c.outbox)
+	}
+	defer clear(c.all)
+	if lines, ok := c.Connection.(*mcpline.Conn); ok {
+		return lines.WriteAll(c.all)
+	}
+	for i := 0; i < len(c.all) && err == nil; i++ {
+		err = c.Connection.Write(context.Background(), c.all[i])
+	}
+	return err
 }
 
 // Write implements [mcp.Connection].

@@ -269,7 +269,6 @@ func (c *clientSession) callTool(ctx context.Context, r *mcp.CallToolRequest) (m
 		return nil, err
 	}
 	return c.answer(ctx, at, key, p.RequestState, p.InputResponses, func(ctx context.Context) (mcp.Result, error) {
-		roomy()
 		c.awaitTool(ctx, p)
 		out, res, err := c.now().CallWith(ctx, tool.Call{Name: p.Name, Arguments: p.Arguments}, host.CallOptions{})
 		if at.task != nil {

@@ -112,6 +112,7 @@ func (r *running) begin(f work) {
 				r.parking.err = r.client.server.recovered(v)
 			}
 		}()
+		roomy()
 		r.parking.result, r.parking.err = f(r)
 	}()
 }

@@ -104,6 +104,7 @@ func New(h *host.Host, opts Options) (*Server, error) {
 		about.SubscribeHandler, about.UnsubscribeHandler = s.subscribe, s.unsubscribe
 	}
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: opts.Name, Version: opts.Version}, about)
+	s.serveDecoded()
 	s.mcp.AddReceivingMiddleware(s.receive)
 	s.mcp.AddSendingMiddleware(s.send)
 	if opts.Tasks != nil {
@@ -203,7 +204,13 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			s.awaitStarts(ctx, startsTime)
 			return serve(ctx, s, r, (*clientSession).listTools)
 		case *mcp.CallToolRequest:
+			roomy()
 			return serve(ctx, s, r, (*clientSession).callTool)
+		case *mcp.ServerRequest[*decodedParams]:
+			if call := decodedCall(r); call != nil {
+				roomy()
+				return serve(ctx, s, call, (*clientSession).callTool)
+			}
 		case *mcp.ServerRequest[*taskParams]:
 			return s.taskMethod(ctx, method, r)
 		case *mcp.SubscriptionsListenRequest:

@@ -64,6 +64,15 @@ func (c *stdioConn) check(line []byte, messages []jsonrpc.Message, err error) (b
 	return true, nil
 }
 
+// Read implements [mcp.Connection].
+func (c *stdioConn) Read(ctx context.Context) (jsonrpc.Message, error) {
+	m, err := c.Conn.Read(ctx)
+	if r, ok := m.(*jsonrpc.Request); ok && c.version.Load() != nil {
+		return decode(r), err
+	}
+	return m, err
+}
+
 // Write implements [mcp.Connection].
 func (c *stdioConn) Write(ctx context.Context, m jsonrpc.Message) error {
 	if id := c.begins.Load(); id != nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -35,6 +36,12 @@ type Conn struct {
 
 	mu      sync.Mutex
 	batches map[jsonrpc.ID]*batch // by the requests in them that are not answered
+	queued  []byte                // lines that whoever is writing writes next
+	spare   []byte                // the array of those before
+	writing bool
+	waiting int       // those whose lines are not queued
+	written sync.Cond // with mu
+	broken  error     // why nothing can be written any more
 
 	closing sync.Once
 	err     error // of closing
@@ -52,10 +59,15 @@ type batch struct {
 func New(in io.ReadCloser, out io.WriteCloser) *Conn {
 	c := &Conn{in: bufio.NewReaderSize(in, bufferSize), out: out, end: in}
 	c.Check = func(_ []byte, _ []jsonrpc.Message, err error) (bool, error) { return true, err }
+	c.written.L = &c.mu
 	return c
 }
 
-const bufferSize = 16 << 10
+const (
+	bufferSize = 16 << 10
+	// maxQueued is how many bytes wait for whoever is writing, but for the last line, which is not longer either.
+	maxQueued = 64 << 10
+)
 
 // MaxMessage bounds a message, in bytes.
 const MaxMessage = 16 << 20
@@ -154,31 +166,96 @@ func (c *Conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	line, err := Encode(msg)
-	if err != nil {
-		return err
+	return c.WriteAll([]jsonrpc.Message{msg})
+}
+
+// WriteAll writes messages at once.
+func (c *Conn) WriteAll(messages []jsonrpc.Message) error {
+	var lines []byte
+	for _, m := range messages {
+		line, err := Encode(m)
+		if err != nil {
+			return err
+		}
+		switch line = c.batched(m, line); {
+		case line == nil:
+		case lines == nil:
+			lines = line
+		default:
+			lines = append(append(lines, '\n'), line...)
+		}
 	}
+	if lines == nil {
+		return nil
+	}
+	return c.WriteLine(lines)
+}
+
+// batched returns the line of a message: that of its batch if it is the last answer of one, and nil if it is another.
+func (c *Conn) batched(m jsonrpc.Message, line []byte) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if r, ok := msg.(*jsonrpc.Response); ok && c.batches[r.ID] != nil {
-		b := c.batches[r.ID]
-		delete(c.batches, r.ID)
-		b.answers = append(b.answers, line)
-		if b.left--; b.left > 0 {
-			return nil
-		}
-		line = slices.Concat([]byte("["), bytes.Join(b.answers, []byte(",")), []byte("]"))
+	r, ok := m.(*jsonrpc.Response)
+	if !ok || c.batches[r.ID] == nil {
+		return line
 	}
-	_, err = c.out.Write(append(line, '\n'))
-	return err
+	b := c.batches[r.ID]
+	delete(c.batches, r.ID)
+	b.answers = append(b.answers, line)
+	if b.left--; b.left > 0 {
+		return nil
+	}
+	return slices.Concat([]byte("["), bytes.Join(b.answers, []byte(",")), []byte("]"))
 }
 
 // WriteLine writes a line that need not be a message.
 func (c *Conn) WriteLine(line []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, err := c.out.Write(append(line, '\n'))
-	return err
+	return c.write(line)
+}
+
+// write writes a line. Whoever comes first writes for those that come meanwhile, as a write takes as long for many lines
+// as for one; they return at once, unless much is queued or their lines are long. The caller holds mu.
+func (c *Conn) write(line []byte) error {
+	long := len(line) > maxQueued
+	for c.writing && (long || len(c.queued) > maxQueued) {
+		c.waiting++
+		c.written.Wait()
+		c.waiting--
+	}
+	switch {
+	case c.broken != nil:
+		return c.broken
+	case long:
+		line = append(line, '\n')
+	default:
+		c.queued, line = append(append(c.queued, line...), '\n'), nil
+		if c.writing {
+			return nil
+		}
+	}
+	c.writing = true
+	for c.broken == nil && (line != nil || len(c.queued) > 0 && c.waiting == 0) {
+		c.mu.Unlock()
+		runtime.Gosched() // others may be about to write
+		c.mu.Lock()
+		next := c.queued
+		if c.queued = c.spare; len(next) == 0 {
+			next, line = line, nil
+		}
+		c.mu.Unlock()
+		_, err := c.out.Write(next)
+		c.mu.Lock()
+		c.broken, c.spare = err, nil
+		if cap(next) <= 2*maxQueued {
+			c.spare = next[:0]
+		}
+		c.written.Broadcast()
+	}
+	c.writing = false
+	c.written.Broadcast()
+	return c.broken
 }
 
 // Close implements [mcp.Connection].

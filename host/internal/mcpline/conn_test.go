@@ -4,10 +4,14 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
@@ -94,10 +98,32 @@ func TestMessagesThatAreTwoAreNone(t *testing.T) {
 		`{"jsonrpc":"2.0","method":"x","params":{},"params":{}}`:                                   `"params" is twice`,
 		`{"jsonrpc":"2.0","params":{"name":"a","name":"b"},"method":"x"}`:                          `"name" is twice`,
 		`{"jsonrpc":"2.0","method":"x","params":{"name":"a","arguments":{"x":[{}]}, "name" :"b"}}`: `"name" is twice`,
+		"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"\xff\":1,\"\xfe\":2}":                 "is twice",
+		manyMembers(9, 9):   `"m8" is twice`,
+		manyMembers(30, 5):  `"m4" is twice`,
+		manyMembers(30, 30): `"m29" is twice`,
 	} {
 		if m, err := Decode([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, %v, want %s", text, m, err, want)
 		}
+	}
+}
+
+// manyMembers is a message with so many members and one of them again.
+func manyMembers(n, again int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `"m%d":{"m%d":1,"m%d":2},`, i, i, i)
+	}
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"x","params":{%s"m%d":0}}`, &b, again-1)
+}
+
+func BenchmarkDecode(b *testing.B) {
+	text := []byte(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo","arguments":{"bytes": 12345, "text": "Read the file"}}}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		_, err := Decode(text)
+		require.NoError(b, err)
 	}
 }
 
@@ -133,10 +159,14 @@ func TestConn(t *testing.T) {
 		t.Errorf("read %s, and %d lines are refused", got, refused)
 	}
 	go func() {
-		for _, id := range []float64{2, 1, 3} {
+		var all []jsonrpc.Message
+		for _, id := range []float64{2, 1, 3, 5} {
 			id, _ := jsonrpc.MakeID(id)
-			assert.NoError(t, conn.Write(context.Background(), &jsonrpc.Response{ID: id, Result: json.RawMessage(`{}`)}))
+			all = append(all, &jsonrpc.Response{ID: id, Result: json.RawMessage(`{}`)})
 		}
+		assert.NoError(t, conn.WriteAll(all[:2]))
+		assert.NoError(t, conn.Write(context.Background(), all[2]))
+		assert.NoError(t, conn.Write(context.Background(), all[3]))
 		_ = conn.Close()
 	}()
 	scan := bufio.NewScanner(answers)
@@ -147,8 +177,66 @@ func TestConn(t *testing.T) {
 	want := []string{
 		`{"jsonrpc":"2.0","id":1,"result":{}}`,
 		`[{"jsonrpc":"2.0","id":2,"result":{}},{"jsonrpc":"2.0","id":3,"result":{}}]`,
+		`{"jsonrpc":"2.0","id":5,"result":{}}`,
 	}
 	if !reflect.DeepEqual(lines, want) {
 		t.Errorf("wrote %q", lines)
+	}
+}
+
+// slowWriter is a client that reads nothing until it is told, and counts writes.
+type slowWriter struct {
+	read    chan struct{}
+	writing atomic.Int32
+	writes  []string
+	err     error
+}
+
+func (w *slowWriter) Write(b []byte) (int, error) {
+	if w.writing.Add(1) > 1 {
+		return 0, errors.New("two write at a time")
+	}
+	defer w.writing.Add(-1)
+	<-w.read
+	w.writes = append(w.writes, string(b))
+	return len(b), w.err
+}
+
+func (*slowWriter) Close() error { return nil }
+
+// Lines that come while one is written are one write, in their order. A long one, and one behind much, waits for its turn, and is
+// written when Write returns.
+func TestLinesAreWrittenTogether(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{1, maxQueued - 1, maxQueued, 3 * maxQueued} {
+		synctest.Test(t, func(t *testing.T) {
+			w := &slowWriter{read: make(chan struct{})}
+			c := New(io.NopCloser(strings.NewReader("")), w)
+			write := func(line string) { assert.NoError(t, c.WriteLine([]byte(line))) }
+			done := 0
+			go write("first")
+			synctest.Wait()
+			for _, line := range []string{"a", "b", strings.Repeat("x", size), "c"} {
+				go func() { write(line); done++ }()
+				synctest.Wait()
+			}
+			want := map[int]int{1: 4, maxQueued - 1: 3, maxQueued: 3, 3 * maxQueued: 3}[size]
+			assert.Equalf(t, done, want, "returned at once, with a line of %d bytes", size)
+			close(w.read)
+			synctest.Wait()
+			assert.Equalf(t, done, 4, "returned then")
+			got := strings.Join(w.writes, "")
+			whole := strings.HasPrefix(got, "first\na\nb\n") && strings.Count(got, "\n") == 5 && strings.HasSuffix(got, "\n")
+			if strings.Count(got, "x") != size || !whole {
+				t.Errorf("with a line of %d bytes, it wrote %.40q", size, got)
+			}
+			if len(w.writes) > 4 || size == 1 && len(w.writes) > 2 {
+				t.Errorf("with a line of %d bytes, %d writes", size, len(w.writes))
+			}
+			w.err = io.ErrClosedPipe
+			for range 2 {
+				assert.ErrorIs(t, c.WriteLine([]byte("lost")), io.ErrClosedPipe)
+			}
+		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	fast "github.com/segmentio/encoding/json"
@@ -20,8 +21,8 @@ const maxDepth = 1000
 
 var errTooDeep = fmt.Errorf("it has more than %d levels", maxDepth)
 
-// unmarshal decodes one JSON value, whose raw parts stay where they are.
-func unmarshal(data []byte, v any) error {
+// Unmarshal decodes one JSON value, whose raw parts stay where they are.
+func Unmarshal(data []byte, v any) error {
 	if tooDeep(data) {
 		return errTooDeep
 	}
@@ -69,17 +70,55 @@ type message struct {
 // maxID is the largest number that is an ID: programs take others for the next one that a float64 has.
 const maxID = 1<<53 - 1
 
+// names are those of the members of an object, of which most have few.
+type names struct {
+	few  [8][]byte
+	n    int
+	many map[string]bool // all, of an object that has more
+}
+
+// add adds a name, and reports whether it was there.
+func (s *names) add(name []byte) (twice bool) {
+	for _, other := range s.few[:s.n] {
+		if bytes.Equal(other, name) {
+			return true
+		}
+	}
+	if s.n < len(s.few) {
+		s.few[s.n] = name
+		s.n++
+		return false
+	}
+	if s.many == nil {
+		s.many = map[string]bool{}
+	}
+	twice = s.many[string(name)]
+	s.many[string(name)] = true
+	return twice
+}
+
+// unquote returns the text that a JSON string stands for, which most often is what it has between its quotes.
+func unquote(quoted []byte) []byte {
+	inside := quoted[1 : len(quoted)-1]
+	if bytes.IndexByte(inside, '\\') < 0 && utf8.Valid(inside) {
+		return inside
+	}
+	var s string
+	_ = json.Unmarshal(quoted, &s)
+	return []byte(s)
+}
+
 // doubled finds a member that is twice in a message, or in its params, which are JSON. Which of the
 // two counts is not the same in all programs.
 func doubled(message []byte) (name string, twice bool) {
-	var seen [3]map[string]bool // by how deep objects are in each other
-	depth, key, params := 0, false, false
+	var seen [3]names // by how deep objects are in each other
+	depth, key, params, inside := 0, false, false, false
 	for i := 0; i < len(message); i++ {
 		switch message[i] {
 		case '{':
 			depth++
 			if key = depth == 1 || depth == 2 && params; key {
-				seen[depth] = map[string]bool{}
+				seen[depth], inside = names{}, depth == 2
 			}
 		case '[':
 			depth++
@@ -88,7 +127,7 @@ func doubled(message []byte) (name string, twice bool) {
 			depth--
 			key = false
 		case ',':
-			key = depth == 1 || depth == 2 && params && seen[2] != nil
+			key = depth == 1 || depth == 2 && inside
 		case '"':
 			end := i + 1
 			for message[end] != '"' {
@@ -98,13 +137,12 @@ func doubled(message []byte) (name string, twice bool) {
 				end++
 			}
 			if key {
-				_ = json.Unmarshal(message[i:end+1], &name)
-				if seen[depth][name] {
-					return name, true
+				name := unquote(message[i : end+1])
+				if seen[depth].add(name) {
+					return string(name), true
 				}
-				seen[depth][name], key = true, false
-				if depth == 1 {
-					params, seen[2] = name == "params", nil
+				if key = false; depth == 1 {
+					params, inside = string(name) == "params", false
 				}
 			}
 			i = end
@@ -116,7 +154,7 @@ func doubled(message []byte) (name string, twice bool) {
 // Decode decodes a message, whose parts stay where they are.
 func Decode(data []byte) (jsonrpc.Message, error) {
 	var m message
-	if err := unmarshal(data, &m); err != nil {
+	if err := Unmarshal(data, &m); err != nil {
 		return nil, err
 	}
 	if m.Version != "2.0" {
@@ -134,7 +172,7 @@ func Decode(data []byte) (jsonrpc.Message, error) {
 			return nil, Malformed(fmt.Sprintf("the member %.100q is twice in a message", name))
 		}
 		r := &jsonrpc.Request{ID: id, Params: m.Params}
-		return r, unmarshal(m.Method, &r.Method)
+		return r, Unmarshal(m.Method, &r.Method)
 	}
 	if !id.IsValid() {
 		return nil, errors.New("neither a method nor an ID")
@@ -157,7 +195,7 @@ func DecodeAll(text []byte) (messages []jsonrpc.Message, err error) {
 	all := []json.RawMessage{text}
 	if FirstByte(text) == '[' {
 		all = nil
-		if err := unmarshal(text, &all); err != nil {
+		if err := Unmarshal(text, &all); err != nil {
 			return nil, err
 		}
 		if len(all) == 0 {
