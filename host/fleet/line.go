@@ -151,7 +151,7 @@ func (m *member) dial() (*line, error) {
 		return nil, err
 	}
 	l := &line{link: k, reconnects: reconnects}
-	l.stream = wire.NewStream(k, wire.StreamHooks{Asks: true, Waits: askedFor, Failed: func() {
+	l.stream = wire.NewStream(k, wire.StreamHooks{Asks: true, Waits: askedFor, Failed: func(error) {
 		k.Close() //nolint:errcheck,gosec // it has ended
 		m.forget(l)
 	}})

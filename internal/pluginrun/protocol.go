@@ -162,8 +162,7 @@ func (l *protocolLink) preview(ctx context.Context, call tool.Call) (tool.Result
 
 // onStreamFailed ends a process that broke the protocol, and any other whose stream has
 // failed and that does not end by itself.
-func (l *protocolLink) onStreamFailed() {
-	err := l.stream.Err()
+func (l *protocolLink) onStreamFailed(err error) {
 	if !errors.Is(err, wire.ErrProtocol) {
 		l.run.awaitExit()
 		return

@@ -68,8 +68,9 @@ type StreamHooks struct {
 	Waits time.Duration
 	// Changed is called when the plugin's tools have changed.
 	Changed func()
-	// Failed is called in a new goroutine when the stream has failed or was closed.
-	Failed func()
+	// Failed is called with [Stream.Err] in a new goroutine when the stream has failed or was closed, which may be before
+	// who opens it has it.
+	Failed func(error)
 	// Log receives each line that the plugin logs. Level is "trace", "debug", "info",
 	// "warn" or "error"; call is the ID of the call that the line belongs to, and trace that of its
 	// trace, or empty.
@@ -448,7 +449,7 @@ func (s *Stream) fail(cause error) {
 	s.out.fail(err)
 	_ = s.carrier.Close()
 	if s.hooks.Failed != nil {
-		go s.hooks.Failed()
+		go s.hooks.Failed(err)
 	}
 }
 
