@@ -1,13 +1,14 @@
 # Needed: Go, make, and a C compiler for the race detector.
 
 BUF := go run github.com/bufbuild/buf/cmd/buf@v1.73.0
-LINT := env -u CGO_ENABLED go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 # Nothing that is built has paths of the machine in it. Tests that install this module as users do
 # then find their dependencies compiled.
 export GOFLAGS ?= -trimpath
 
-# As in releases: cgo gives nothing here, and a loader at each start. The race detector needs it.
+# As in releases: cgo gives nothing here, and a loader at each start. The race detector needs it. The linter has what
+# packages export compiled: without cgo it shares that with the tests.
 export CGO_ENABLED ?= $(if $(filter -race,$(GOFLAGS)),1,0)
 
 # Binaries without symbols.
