@@ -1,13 +1,14 @@
 # Needed: Go, make, and a C compiler for the race detector.
 
 BUF := go run github.com/bufbuild/buf/cmd/buf@v1.73.0
-LINT := env -u CGO_ENABLED go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 # Nothing that is built has paths of the machine in it. Tests that install this module as users do
 # then find their dependencies compiled.
 export GOFLAGS ?= -trimpath
 
-# As in releases: cgo gives nothing here, and a loader at each start. The race detector needs it.
+# As in releases: cgo gives nothing here, and a loader at each start. The race detector needs it. The linter has what
+# packages export compiled: without cgo it shares that with the tests.
 export CGO_ENABLED ?= $(if $(filter -race,$(GOFLAGS)),1,0)
 
 # Binaries without symbols.
@@ -30,10 +31,10 @@ CONFINEMENT := ./internal/test/escape ./internal/test/worktest
 EXECUTION := ./plugins/execution
 STAGED := $(CONFINEMENT) $(if $(filter execution,$(STAGES)),$(EXECUTION))
 
-# A test that fails runs once more, alone. What then passes is named at the end: it is a defect, too. Those that a
+# A test that fails runs once more, alone (RERUNS=0: it does not). What then passes is named at the end: it is a defect, too. Those that a
 # subtest is in are counted with it.
 GOTESTSUM := go run gotest.tools/gotestsum@v1.13.0 --format pkgname --format-hide-empty-pkg --hide-summary skipped \
-	--rerun-fails=1 --rerun-fails-max-failures=4
+	--rerun-fails=$(or $(RERUNS),1) --rerun-fails-max-failures=4
 # What the tests of races build without the detector is what the other tests build.
 TEST := $(if $(filter Linux,$(shell uname)),-exec "env CGO_ENABLED=0 $(CURDIR)/bin/leftovers") -vet=off -short -count=1 -timeout 22m
 
@@ -84,11 +85,11 @@ all: ## all tests, also those that -short leaves out, ROUNDS (1) times
 confinement: leftovers ## the tests of sandboxes, as another user too
 	TOOLHOST_TEST_OTHER_USER=1 $(GOTESTSUM) --rerun-fails-report=bin/flaky-confinement --packages '$(CONFINEMENT)' -- $(TEST)
 
-execution: ## all programs that the tests of the plugin execution link
-	go test -vet=off -count=1 -timeout 20m $(EXECUTION)
+execution: leftovers ## all programs that the tests of the plugin execution link
+	$(GOTESTSUM) --rerun-fails-report=bin/flaky-execution --packages '$(EXECUTION)' -- -vet=off -count=1 -timeout 20m
 
 snippets: ## the blocks of all documents
-	go test -vet=off -count=1 -timeout 20m -run TestSnippets ./cmd/toolhost
+	$(GOTESTSUM) --rerun-fails-report=bin/flaky-snippets --packages ./cmd/toolhost -- -vet=off -count=1 -timeout 20m -run TestSnippets
 
 vulnerabilities: ## what is known of what the programs call
 	.ci/vulnerabilities
@@ -112,7 +113,8 @@ pictures: ## docs/pictures, of the page and of top while agents call; needs what
 
 languages: ## what dev new writes in Go, Python and Node; needs npm, protoc and Debian's python3-grpcio
 	modules=$$(.ci/npm examples/plugins/node) && typescript=$$(.ci/npm internal/test/languages/npm) && \
-	TOOLHOST_NODE_MODULES=$$modules TOOLHOST_TYPESCRIPT=$$typescript go test -count=1 -vet=off -timeout 10m ./internal/test/languages
+	TOOLHOST_NODE_MODULES=$$modules TOOLHOST_TYPESCRIPT=$$typescript \
+		$(GOTESTSUM) --rerun-fails-report=bin/flaky-languages --packages ./internal/test/languages -- -count=1 -vet=off -timeout 10m
 
 soak: ## 64 callers while plugins are killed 1,000 times; DURATION=1m for as long as that
 	go run ./internal/test/soak $(if $(DURATION),-duration $(DURATION))

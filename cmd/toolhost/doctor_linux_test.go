@@ -21,6 +21,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/doctor"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/output"
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/session"
+	"github.com/toolhost/toolhost/internal/safefile"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"golang.org/x/sys/unix"
 )
@@ -195,7 +196,7 @@ var ills = map[string]ill{
 		check: "state", result: doctor.Failed, says: []string{"plugins.json is damaged", "mend or remove it"},
 	},
 	"damaged names": {
-		cause: func(t *testing.T, w *world) { put(t, w.toolhostState(), "plugins.json", "{") },
+		cause: func(t *testing.T, w *world) { damage(t, w.toolhostState()+"/plugins.json") },
 		check: "state", result: doctor.Failed, says: []string{"plugins.json is damaged"}, serving: true,
 	},
 	"no workspace": {
@@ -203,7 +204,7 @@ var ills = map[string]ill{
 		check: "workspace", result: doctor.Failed, says: []string{"the workspace cannot be used", "/nonexistent"}, hint: "make it",
 	},
 	"damaged tokens": {
-		cause: func(t *testing.T, w *world) { put(t, w.toolhostState(), "tokens.json", "{") },
+		cause: func(t *testing.T, w *world) { damage(t, w.toolhostState()+"/tokens.json") },
 		check: "tokens", result: doctor.Failed, says: []string{"no token counts", "tokens.json is damaged"}, hint: "tokens new", serving: true,
 	},
 	"no certificate": {
@@ -243,7 +244,7 @@ var ills = map[string]ill{
 		check: "audit log", result: doctor.Failed, says: []string{"it is not as it was written"}, hint: "toolhost audit verify", serving: true,
 	},
 	"damaged counts of rates": {
-		cause: func(t *testing.T, w *world) { put(t, w.toolhostState(), "rates.json", "{") },
+		cause: func(t *testing.T, w *world) { damage(t, w.toolhostState()+"/rates.json") },
 		check: "state", result: doctor.Warning, says: []string{"rates.json is damaged"}, hint: "remove it", serving: true,
 	},
 	"a prohibition of a tool that does not exist": {
@@ -320,6 +321,18 @@ func TestDoctor(t *testing.T) {
 			t.Errorf("doctor does not find it: %s%s", o.stdout, o.stderr)
 		})
 	}
+}
+
+// damage damages a file of state while no process changes it: a daemon writes what it knows of its plugins after it is
+// ready, and what it read before the damage would take the damage's place.
+func damage(t *testing.T, path string) {
+	t.Helper()
+	lock, _, err := safefile.Open(path+".lock", os.O_RDWR|os.O_CREATE)
+	require.NoError(t, err)
+	defer func() { _ = lock.Close() }()
+	require.NoError(t, safefile.Lock(lock, safefile.Exclusive, time.Now().Add(time.Minute)))
+	put(t, filepath.Dir(path), filepath.Base(path), "{")
+	require.NoError(t, safefile.Unlock(lock))
 }
 
 // While a daemon runs, status finds what doctor finds: a failure is a problem, and the daemon not well.

@@ -38,7 +38,8 @@ func TestStreamLost(t *testing.T) {
 			for _, way := range []string{"the plugin's end", "the host's end"} {
 				t.Run(c.name+", "+way, func(t *testing.T) {
 					t.Parallel()
-					s, p := withPeer(t, carrier, StreamHooks{})
+					told := make(chan error, 1)
+					s, p := withPeer(t, carrier, StreamHooks{Failed: func(err error) { told <- err }})
 					var all []<-chan outcome
 					var number uint32
 					for i := range 5 {
@@ -62,6 +63,7 @@ func TestStreamLost(t *testing.T) {
 						}
 					}
 					within(t, "the failure", s.Failed())
+					assert.Equalf(t, within(t, "the hook", told), s.Err(), "the hook is told")
 					o := within(t, "a later call", begin(t.Context(), s, tool.Call{Name: "x"}))
 					if e := wantCode(t, o, tool.CodeUnavailable); !e.Unsent || !errors.Is(o.err, ErrDisconnected) {
 						t.Errorf("later: got %+v", e)

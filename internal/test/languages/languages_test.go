@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -217,40 +216,37 @@ func TestExamplesAreShort(t *testing.T) {
 
 var skipped = regexp.MustCompile(`(?m)^ *skip +(\S+)`)
 
-// A new project passes toolhost dev verify, which skips no check but those for which its tool is too simple, and is
-// packed: in Python by its release script, in Go for this platform alone, as building for all takes minutes.
+// verified checks what toolhost dev verify printed of a new project: it skips no check but those for which its tool is
+// too simple, as it is cautious, has no sensitive argument, and takes any configuration.
+func verified(t *testing.T, printed string) {
+	t.Helper()
+	for _, check := range skipped.FindAllStringSubmatch(printed, -1) {
+		simple := []string{"configure.refuses", "concurrency.answers", "output.secrets"}
+		if !strings.HasPrefix(check[1], "calls.") && !slices.Contains(simple, check[1]) {
+			t.Errorf("the check %s is skipped", check[1])
+		}
+	}
+}
+
+// The release script of Python tests, verifies and packs. TestShipping has the other languages do that.
 func TestRelease(t *testing.T) {
 	t.Parallel()
-	inEach(t, func(t *testing.T, language string, p project) {
-		path := command(t)
-		cmd := exec.CommandContext(t.Context(), path, "dev", "pack") //nolint:gosec // of this test
-		var verified string
-		switch language {
-		case "python":
-			cmd = exec.CommandContext(t.Context(), "./release.sh")
-			cmd.Env = append(os.Environ(), "TOOLHOST="+path)
-		case "go":
-			verified = p.run(t, "verify")
-			cmd.Args = append(cmd.Args, "--binary", runtime.GOOS+"/"+runtime.GOARCH+"=bin/"+name)
-		default:
-			verified = p.run(t, "verify")
-		}
-		cmd.Dir = p.dir
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%s: %v\n%s", cmd, err, out)
-		}
-		for _, check := range skipped.FindAllStringSubmatch(verified+string(out), -1) {
-			// Its tool is cautious, has no sensitive argument, and takes any configuration.
-			simple := []string{"configure.refuses", "concurrency.answers", "output.secrets"}
-			if !strings.HasPrefix(check[1], "calls.") && !slices.Contains(simple, check[1]) {
-				t.Errorf("the check %s is skipped", check[1])
-			}
-		}
-		if _, err := os.Stat(filepath.Join(p.dir, "dist", name+"-0.1.0.tar")); err != nil {
-			t.Error(err)
-		}
-	})
+	if os.Getenv(modulesVariable) == "" {
+		t.Skip("it takes a while: run make languages")
+	}
+	if missing := needsPython(); missing != "" {
+		t.Skip("needs " + missing)
+	}
+	p := prepared(t, "python", name)
+	cmd := exec.CommandContext(t.Context(), "./release.sh")
+	cmd.Dir, cmd.Env = p.dir, append(os.Environ(), "TOOLHOST="+command(t))
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	verified(t, string(out))
+	_, err = os.Stat(filepath.Join(p.dir, "dist", name+"-0.1.0.tar"))
+	require.NoError(t, err)
 }
 
 // The project's own tests pass, and two builds give the same bytes.
