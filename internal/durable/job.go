@@ -2,6 +2,7 @@ package durable
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"time"
@@ -99,7 +100,7 @@ func (j *job) run() {
 		return
 	}
 	first := status{
-		Host: j.cfg.Name, State: StateRunning, Attempt: 1, Claim: newID(), Lapse: j.lapse,
+		Host: j.cfg.Name, State: StateRunning, Attempt: 1, Claim: rand.Text(), Lapse: j.lapse,
 		Queued: meta.Timestamp, Started: j.cfg.Now().UTC(),
 	}
 	switch {
@@ -107,9 +108,9 @@ func (j *job) run() {
 		first.Attempt = 0
 		first.fail(StateExpired, j.order, expired(j.order))
 	case j.Mode == AtLeastOnce && !j.cfg.repeatable(&t):
-		e := tool.Errorf(tool.CodeInvalidArguments, "tool %s cannot run at least once here: it does not say that it is idempotent", j.Tool)
-		e.Hint, e.Unsent = "submit the call at most once", true
-		first.fail(StateFailed, j.order, e)
+		first.fail(StateFailed, j.order, tool.Errorf(tool.CodeInvalidArguments,
+			"tool %s cannot run at least once here: it does not say that it is idempotent", j.Tool).
+			NeverSent().Try("submit the call at most once"))
 	}
 	if !j.claim(&first, meta.NumDelivered) {
 		return
