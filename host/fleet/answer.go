@@ -163,16 +163,20 @@ func withoutAnswer(res tool.Result) tool.Result {
 
 // answerOf takes the host's word out of a result.
 func answerOf(res tool.Result) (tool.Result, answer) {
-	var a answer
 	if text, ok := bytes.CutPrefix(res.Meta, []byte(onlyAnswer)); ok {
-		text = text[:len(text)-min(len(text), 1)]
-		quick, is := quickAnswerOf(text)
-		if a = quick; is || json.Unmarshal(text, &a) == nil {
+		if a, is := quickAnswerOf(text[:len(text)-min(len(text), 1)]); is {
 			res.Meta = nil
 			return res, a
 		}
+	} else if len(res.Meta) == 0 {
+		return res, answer{}
 	}
-	a = answer{}
+	return slowAnswerOf(res)
+}
+
+// slowAnswerOf is answerOf for what is not quick.
+func slowAnswerOf(res tool.Result) (tool.Result, answer) {
+	var a answer
 	meta := map[string]json.RawMessage{}
 	if bytes.Contains(res.Meta, []byte("toolhost.fleet")) || bytes.Contains(res.Meta, []byte(`\u`)) {
 		_ = json.Unmarshal(res.Meta, &meta) // what is not an object has no answer
