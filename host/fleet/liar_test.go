@@ -422,3 +422,17 @@ func TestLiesNotSent(t *testing.T) {
 		})
 	}
 }
+
+// A host that is back has its tools back without saying their definitions again.
+func TestDefinitionsOfHostThatIsBack(t *testing.T) {
+	t.Parallel()
+	_, a, lie := liarSite(t)
+	l := &liar{offers: []offered{offer("lie.true")}}
+	first := lie(l)
+	require.Eventually(t, "its tool", func() bool { return a.has("lie.true") })
+	first.nc.Close()
+	require.Eventually(t, "it is gone", func() bool { return !a.has("lie.true") })
+	lie(l)
+	require.Eventually(t, "its tool again", func() bool { return a.has("lie.true") })
+	assert.Equal(t, l.asked.Load(), int64(1))
+}

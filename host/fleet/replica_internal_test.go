@@ -163,3 +163,21 @@ func BenchmarkChoice(b *testing.B) {
 		})
 	}
 }
+
+// A definition that no host offers any more is kept for a while, and then forgotten; one that is too large is at once.
+func TestUnusedDefinitions(t *testing.T) { //nolint:paralleltest // bubbles are alone
+	synctest.Test(t, func(t *testing.T) {
+		s := &mounts{defs: map[string]*definition{"small": {size: 1}, "large": {size: maxUnused}}}
+		s.retire("small", s.defs["small"])
+		s.retire("large", s.defs["large"])
+		time.Sleep(keptUnused / 2)
+		if s.defs["small"] == nil || s.defs["large"] != nil || s.unused != 1 {
+			t.Errorf("%d bytes of %v are kept", s.unused, s.defs)
+		}
+		time.Sleep(keptUnused)
+		synctest.Wait()
+		if len(s.defs) > 0 || s.unused != 0 || s.sweeping {
+			t.Errorf("%d bytes of %v are kept", s.unused, s.defs)
+		}
+	})
+}
