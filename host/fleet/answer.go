@@ -36,7 +36,8 @@ type failure struct {
 
 func (a answer) result(res tool.Result) tool.Result {
 	if text, ok := a.quick(append(make([]byte, 0, quickAnswer), onlyAnswer...)); ok && len(res.Meta) == 0 {
-		res.Meta = append(text, '}')
+		text = append(text, '}')
+		res.Meta = text
 		return res
 	}
 	text, err := json.Marshal(a)

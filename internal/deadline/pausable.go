@@ -24,7 +24,7 @@ type Pausable struct {
 	err    error
 	why    error // the cause of err
 
-	// What ends by itself; nil: nobody waits for that.
+	// What ends by itself; nil: its end is not waited for.
 	inner   context.Context // has the parent's values, and the cause; ends just after Done
 	cancel  context.CancelCauseFunc
 	done    chan struct{}
