@@ -155,8 +155,11 @@ func (p *Pausable) reset(at time.Time) {
 	}
 }
 
-// Cancel ends the context if it has not ended yet. A nil cause means [context.Canceled].
+// Cancel ends the context if neither it nor its parent has ended yet. A nil cause means [context.Canceled].
 func (p *Pausable) Cancel(cause error) {
+	if p.parent.Err() != nil {
+		p.follow()
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.end(context.Canceled, cmp.Or(cause, context.Canceled))
