@@ -145,7 +145,7 @@ bench: ## what a call costs, next to other ways to make it; writes docs/bench
 	cd bench && go run .
 
 bench-fleet: ## what a call of another host's tool costs, next to a bare NATS request
-	go test -run '^$$' -bench BenchmarkFleet -benchtime 3x ./host/fleet
+	go test -run '^$$' -bench '^BenchmarkFleet$$' -benchtime 3x ./host/fleet
 
 simulate-fleet: ## one host in a simulated fleet: HOSTS (1000) with TOOLS (100) each, DURATION (10s) of each step; FLAGS: -sim.…
 	go test -count=1 -v -timeout 30m -run TestSimulatedFleet ./host/fleet -sim.hosts=$(or $(HOSTS),1000) -sim.tools=$(or $(TOOLS),100) \

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/toolhost/toolhost/host/policy"
@@ -34,6 +35,11 @@ type failure struct {
 }
 
 func (a answer) result(res tool.Result) tool.Result {
+	if text, ok := a.quick(append(make([]byte, 0, quickAnswer), onlyAnswer...)); ok && len(res.Meta) == 0 {
+		text = append(text, '}')
+		res.Meta = text
+		return res
+	}
 	text, err := json.Marshal(a)
 	if err != nil {
 		return res
@@ -66,13 +72,88 @@ func (a answer) phases(took time.Duration) *policy.Phases {
 		return nil
 	}
 	p.On, p.There = "", nil
-	for _, d := range []*tool.Duration{&p.Asked, &p.Retried, &p.Started, &p.Handshake, &p.Queued, &p.Sent, &p.Ran, &p.Checked} {
+	for _, d := range timesOf(p) {
 		*d = min(max(*d, 0), tool.Duration(took))
 	}
-	for _, n := range []*int{&p.Ahead, &p.Own, &p.BytesIn, &p.BytesOut, &p.EstimatedTokens} {
+	for _, n := range countsOf(p) {
 		*n = max(*n, 0)
 	}
 	return p
+}
+
+// timesOf and countsOf return the phases that a host says of its own chain, which have these names in JSON.
+var (
+	timeNames  = [...]string{"asked", "retried", "started", "handshake", "queued", "sent", "ran", "checked"}
+	countNames = [...]string{"ahead", "own", "bytes_in", "bytes_out", "estimated_tokens"}
+)
+
+func timesOf(p *policy.Phases) [len(timeNames)]*tool.Duration {
+	return [...]*tool.Duration{&p.Asked, &p.Retried, &p.Started, &p.Handshake, &p.Queued, &p.Sent, &p.Ran, &p.Checked}
+}
+
+func countsOf(p *policy.Phases) [len(countNames)]*int {
+	return [...]*int{&p.Ahead, &p.Own, &p.BytesIn, &p.BytesOut, &p.EstimatedTokens}
+}
+
+const (
+	quickBegin  = `{"phases":{"`
+	quickEnd    = `}}`
+	quickAnswer = 256 // bytes, which nearly all fit
+)
+
+// quick appends the JSON of an answer that says no more than phases, as nearly all do: each call has one, for which
+// encoding/json takes as long as the chain. It returns false for others.
+func (a answer) quick(b []byte) ([]byte, bool) {
+	p := a.Phases
+	if a.Error != nil || a.Reset || p == nil || p.On != "" || p.There != nil {
+		return nil, false
+	}
+	b = append(b, quickBegin...)
+	begin := len(b)
+	for i, d := range timesOf(p) {
+		if *d != 0 {
+			b = append(append(b, timeNames[i]...), `":"`...)
+			b = append(append(b, time.Duration(*d).String()...), `","`...)
+		}
+	}
+	for i, n := range countsOf(p) {
+		if *n != 0 {
+			b = append(append(b, countNames[i]...), `":`...)
+			b = append(strconv.AppendInt(b, int64(*n), 10), `,"`...)
+		}
+	}
+	if len(b) == begin {
+		return nil, false
+	}
+	return append(b[:len(b)-len(`,"`)], quickEnd...), true
+}
+
+// quickAnswerOf reads what quick has written. It returns false for anything else.
+func quickAnswerOf(text []byte) (answer, bool) {
+	text, begins := bytes.CutPrefix(text, []byte(quickBegin))
+	text, ends := bytes.CutSuffix(text, []byte(quickEnd))
+	if !begins || !ends {
+		return answer{}, false
+	}
+	p := new(policy.Phases)
+	times, counts := timesOf(p), countsOf(p)
+	for one := range bytes.SplitSeq(text, []byte(`,"`)) {
+		name, value, _ := bytes.Cut(one, []byte(`":`))
+		var err error
+		if i := slices.Index(timeNames[:], string(name)); i >= 0 && len(value) > 2 && value[0] == '"' && value[len(value)-1] == '"' {
+			var d time.Duration
+			d, err = time.ParseDuration(string(value[1 : len(value)-1]))
+			*times[i] = tool.Duration(d)
+		} else if i := slices.Index(countNames[:], string(name)); i >= 0 {
+			*counts[i], err = strconv.Atoi(string(value))
+		} else {
+			return answer{}, false
+		}
+		if err != nil {
+			return answer{}, false
+		}
+	}
+	return answer{Phases: p}, true
 }
 
 // withoutAnswer removes what a tool has no business to say.
@@ -83,12 +164,20 @@ func withoutAnswer(res tool.Result) tool.Result {
 
 // answerOf takes the host's word out of a result.
 func answerOf(res tool.Result) (tool.Result, answer) {
-	var a answer
-	if text, ok := bytes.CutPrefix(res.Meta, []byte(onlyAnswer)); ok && json.Unmarshal(text[:len(text)-min(len(text), 1)], &a) == nil {
-		res.Meta = nil
-		return res, a
+	if text, ok := bytes.CutPrefix(res.Meta, []byte(onlyAnswer)); ok {
+		if a, is := quickAnswerOf(text[:len(text)-min(len(text), 1)]); is {
+			res.Meta = nil
+			return res, a
+		}
+	} else if len(res.Meta) == 0 {
+		return res, answer{}
 	}
-	a = answer{}
+	return slowAnswerOf(res)
+}
+
+// slowAnswerOf is answerOf for what is not quick.
+func slowAnswerOf(res tool.Result) (tool.Result, answer) {
+	var a answer
 	meta := map[string]json.RawMessage{}
 	if bytes.Contains(res.Meta, []byte("toolhost.fleet")) || bytes.Contains(res.Meta, []byte(`\u`)) {
 		_ = json.Unmarshal(res.Meta, &meta) // what is not an object has no answer

@@ -2,6 +2,8 @@ package fleet_test
 
 import (
 	"context"
+	"crypto/aes"
+	"crypto/cipher"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,6 +32,8 @@ const (
 	benchTools   = 1000
 )
 
+var benchText = strings.Repeat("x", benchSize)
+
 // benchVariable has this binary be the other process of benchmarkCall: the URL of the server, and the file of the key.
 const benchVariable = "TOOLHOST_TEST_FLEET_BENCH"
 
@@ -51,9 +55,16 @@ func serveBench(text string) error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(nc.Flush(), h.Register(says("echo", strings.Repeat("x", benchSize), func(d *tool.Definition) {
-		d.InputSchema = tool.Schema(`{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}`)
-	})))
+	if _, err = nc.Subscribe("bench.floor", func(m *nats.Msg) {
+		if sealed, err := answerFloor(h, m.Data); err == nil {
+			_ = m.Respond(sealed)
+		}
+	}); err != nil {
+		return err
+	}
+	err = errors.Join(nc.Flush(), h.Register(handler("echo", func(context.Context, tool.Call) (tool.Result, error) {
+		return tool.Text(benchText), nil
+	}, benchSchema)))
 	if err == nil {
 		_, err = fleet.Join(context.Background(), h, fleet.Config{URL: url, Key: key, Name: "b", Share: []string{"*"}})
 	}
@@ -61,8 +72,55 @@ func serveBench(text string) error {
 	return err
 }
 
+func benchSchema(d *tool.Definition) {
+	d.InputSchema = tool.Schema(`{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}`)
+}
+
+// The floor is the least that a call through the chains of two hosts needs over NATS: each message is sealed, and there is
+// no link, no stream of calls, no placing and no session.
+var floorSeal = func() cipher.AEAD {
+	block, _ := aes.NewCipher(make([]byte, 32)) // cannot fail
+	aead, _ := cipher.NewGCM(block)
+	return aead
+}()
+
+func seal(text []byte) []byte {
+	nonce := make([]byte, floorSeal.NonceSize(), floorSeal.NonceSize()+len(text)+floorSeal.Overhead())
+	return floorSeal.Seal(nonce, nonce, text, nil)
+}
+
+func unseal(sealed []byte) ([]byte, error) {
+	n := floorSeal.NonceSize()
+	return floorSeal.Open(sealed[n:n], sealed[:n], sealed[n:], nil)
+}
+
+// answerFloor runs the call in a sealed request, and returns the sealed answer.
+func answerFloor(h *host.Host, sealed []byte) ([]byte, error) {
+	arguments, err := unseal(sealed)
+	if err != nil {
+		return nil, err
+	}
+	res, err := h.Execute(context.Background(), tool.Call{Name: "echo", Arguments: arguments})
+	return seal([]byte(res.Text())), err
+}
+
+// floor returns a host whose tool does its work by such requests.
+func floor(b *testing.B, nc *nats.Conn) *host.Host {
+	b.Helper()
+	h := newHost(b)
+	require.NoError(b, h.Register(handler("echo", func(_ context.Context, call tool.Call) (tool.Result, error) {
+		m, err := nc.Request("bench.floor", seal(call.Arguments), 10*time.Second)
+		if err != nil {
+			return tool.Result{}, err
+		}
+		text, err := unseal(m.Data)
+		return tool.Text(string(text)), err
+	}, benchSchema)))
+	return h
+}
+
 // BenchmarkFleet measures calls of a mounted tool of another process through the chains of both hosts, as ratios to bare
-// NATS requests of the same size between the same processes in the same run, and what joining and idling cost.
+// NATS requests of the same size between the same processes in the same run, and to the floor; and what joining and idling cost.
 func BenchmarkFleet(b *testing.B) {
 	b.Run("call", benchmarkCall)
 	b.Run("join", benchmarkJoin)
@@ -71,7 +129,6 @@ func BenchmarkFleet(b *testing.B) {
 
 func benchmarkCall(b *testing.B) {
 	s, keyFile := siteWithFile(b)
-	text := strings.Repeat("x", benchSize)
 	cmd := exec.Command(os.Args[0]) //nolint:gosec,noctx // this binary
 	cmd.Env = append(os.Environ(), benchVariable+"="+s.URL()+" "+keyFile)
 	cmd.Stderr = os.Stderr
@@ -80,25 +137,33 @@ func benchmarkCall(b *testing.B) {
 	b.Cleanup(func() { _ = stdin.Close(); _ = cmd.Wait() })
 	a := join(b, s.config("a", mount("*")))
 	require.Eventually(b, "the other process", func() bool { return a.has("echo") })
-	arguments := require.Must(json.Marshal(map[string]string{"text": text}))(b)
+	arguments := require.Must(json.Marshal(map[string]string{"text": benchText}))(b)
 	client := s.connect(b)
-	request := []byte(text)
+	request := []byte(benchText)
+	executes := func(h *host.Host) func() error {
+		return func() error {
+			_, err := h.Execute(b.Context(), tool.Call{Name: "echo", Arguments: arguments})
+			return err
+		}
+	}
 	bare := func() error {
 		_, err := client.Request("bench.echo", request, 10*time.Second)
 		return err
 	}
-	remote := func() error {
-		_, err := a.Execute(b.Context(), tool.Call{Name: "echo", Arguments: arguments})
-		return err
-	}
-	var median, rate []float64
+	kinds := map[string]func() error{"bare": bare, "floor": executes(floor(b, client)), "fleet": executes(a.Host)}
+	median, rate := map[string][]float64{}, map[string][]float64{}
 	for b.Loop() {
-		p50, x := latency(b, remote), throughput(b, remote)
-		bareP50, bareRate := latency(b, bare), throughput(b, bare)
-		median, rate = append(median, float64(p50)/float64(bareP50)), append(rate, x/bareRate)
+		for kind, call := range kinds {
+			median[kind] = append(median[kind], float64(latency(b, call)))
+			rate[kind] = append(rate[kind], throughput(b, call))
+		}
 	}
-	b.ReportMetric(middle(median), "p50/bare")
-	b.ReportMetric(middle(rate), "calls/bare")
+	for _, kind := range []string{"floor", "fleet"} {
+		b.ReportMetric(middle(median[kind])/middle(median["bare"]), kind+"-p50/bare")
+		b.ReportMetric(middle(rate[kind])/middle(rate["bare"]), kind+"-calls/bare")
+	}
+	b.ReportMetric(middle(median["bare"]), "bare-p50-ns")
+	b.ReportMetric(middle(rate["bare"]), "bare-calls/s")
 }
 
 // latency returns the median of what a call takes.

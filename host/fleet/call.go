@@ -142,23 +142,29 @@ func (r *remoteCall) repeatable(err error) bool {
 // once runs the call on one host.
 func (r *remoteCall) once(ctx context.Context, a *attempt) (tool.Result, error) {
 	res, err := r.run(ctx, a)
-	o := outcome{cut: err != nil && ctx.Err() != nil}
-	e := new(tool.Error)
+	var o outcome
 	switch {
-	case err == nil && res.IsError:
+	case err != nil:
+		o = r.outcome(ctx, a, err)
+	case res.IsError:
 		o.failed = "an error of the tool"
-	case errors.As(err, &e):
-		o.unsent = e.Unsent
-		switch e.Code {
-		case tool.CodeUnavailable, tool.CodeCrashed, tool.CodeInternal, tool.CodeDeadlineExceeded, tool.CodeToolFailed:
-			o.failed = string(e.Code)
-		}
-		if e.Unsent && !o.cut && !errors.Is(err, wire.ErrDisconnected) {
-			o.full = a.replica.refuse(r.call.Caller, e)
-		}
 	}
 	a.end(o)
 	return res, err
+}
+
+// outcome returns how an attempt has ended that has no result.
+func (r *remoteCall) outcome(ctx context.Context, a *attempt, err error) outcome {
+	e := tool.AsError(err)
+	o := outcome{cut: ctx.Err() != nil, unsent: e.Unsent}
+	switch e.Code {
+	case tool.CodeUnavailable, tool.CodeCrashed, tool.CodeInternal, tool.CodeDeadlineExceeded, tool.CodeToolFailed:
+		o.failed = string(e.Code)
+	}
+	if e.Unsent && !o.cut && !errors.Is(err, wire.ErrDisconnected) {
+		o.full = a.replica.refuse(r.call.Caller, e)
+	}
+	return o
 }
 
 // run has the host of an attempt run the call.

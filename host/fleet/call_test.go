@@ -1,12 +1,14 @@
 package fleet
 
 import (
+	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/test/assert"
+	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
 
@@ -50,5 +52,40 @@ func TestPhasesThere(t *testing.T) {
 	}
 	if none := (answer{}).phases(time.Second); none != nil {
 		t.Errorf("none are %+v", none)
+	}
+}
+
+// What is written of phases is JSON, and is read as encoding/json does, whoever wrote it.
+func TestQuickAnswers(t *testing.T) {
+	t.Parallel()
+	for i := range 1 << (len(timeNames) + len(countNames)) {
+		p := new(policy.Phases)
+		for n, d := range timesOf(p) {
+			*d = tool.Duration(i>>n&1) * (1500*tool.Duration(time.Microsecond) + tool.Duration(n))
+		}
+		for n, c := range countsOf(p) {
+			*c = i >> (len(timeNames) + n) & 1 * (n - 2)
+		}
+		a := answer{Phases: p}
+		text := require.Must(json.Marshal(a))(t)
+		quick, ok := a.quick(nil)
+		if ok != (*p != policy.Phases{}) {
+			t.Fatalf("%s: written quickly: %v", text, ok)
+		}
+		if !ok {
+			continue
+		}
+		var back answer
+		if err := json.Unmarshal(quick, &back); err != nil || *back.Phases != *p {
+			t.Fatalf("%s is written as %s: %v", text, quick, err)
+		}
+		for _, one := range [][]byte{text, quick} {
+			if back, is := quickAnswerOf(one); !is || *back.Phases != *p {
+				t.Fatalf("%s is read as %+v", one, back.Phases)
+			}
+		}
+	}
+	if _, ok := (answer{Phases: &policy.Phases{On: "b"}}).quick(nil); ok {
+		t.Error("phases of a third host are left out")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/fault"
 	"github.com/toolhost/toolhost/internal/ident"
 	"github.com/toolhost/toolhost/internal/sanitize"
@@ -43,6 +44,7 @@ func FuzzAnswer(f *testing.F) {
 	for _, seed := range []string{
 		`{"toolhost.fleet/answer":{"reset":true}}`, `{"toolhost.fleet\/answer":{}}`, `{"\u0074oolhost.fleet/answer":{"reset":true},"a":1}`,
 		`{"a":"toolhost.fleet"}`, `{"toolhost.fleet/answer":{"error":{"code":"crashed","message":"\u001b[2J"}}}`, `{`,
+		`{"phases":{"ran":"1.5ms","bytes_in":7}}`, `{"phases":{"own":1,"own":-2,"sent":"2µs"}}`,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -52,6 +54,12 @@ func FuzzAnswer(f *testing.F) {
 		}
 		if _, a := answerOf(withoutAnswer(tool.Result{Meta: meta})); a != (answer{}) {
 			t.Errorf("%s passes for %+v", meta, a)
+		}
+		var read struct {
+			Phases *policy.Phases `json:"phases"`
+		}
+		if quick, ok := quickAnswerOf(meta); ok && (json.Unmarshal(meta, &read) != nil || read.Phases == nil || *read.Phases != *quick.Phases) {
+			t.Errorf("%s is read as %+v", meta, quick.Phases)
 		}
 		_, a := answerOf(tool.Result{Meta: meta})
 		if a.Error == nil {

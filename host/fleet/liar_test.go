@@ -37,8 +37,19 @@ func offer(name string) offered {
 	if err != nil {
 		panic(err)
 	}
+	return offeredAs(name, text)
+}
+
+func offeredAs(name string, text []byte) offered {
 	sum := sha256.Sum256(text)
 	return offered{name, hex.EncodeToString(sum[:]), text}
+}
+
+// offer returns what a host says of its tool.
+func (n *node) offer(t *testing.T, name string) offered {
+	t.Helper()
+	honest, _ := n.Get(name)
+	return offeredAs(name, require.Must(json.Marshal(honest.Definition))(t))
 }
 
 // answer answers a call.
@@ -161,19 +172,11 @@ func TestLiesAboutDefinitions(t *testing.T) {
 			l.offers = append(l.offers, offer("lie.\x1b[2J"), offer("lie."+strings.Repeat("x", 1000)))
 		}, true},
 		"not a definition": {func(l *liar) {
-			o := offer("lie.other")
-			o.text = []byte(`{"name":"lie.other","description":["?"]}`)
-			sum := sha256.Sum256(o.text)
-			o.Digest = hex.EncodeToString(sum[:])
-			l.offers = append(l.offers, o)
+			l.offers = append(l.offers, offeredAs("lie.other", []byte(`{"name":"lie.other","description":["?"]}`)))
 		}, true},
 		"a schema of 16 MiB": {func(l *liar) {
-			o := offer("lie.other")
 			text := `{"name":"lie.other","description":"x","input_schema":{"type":"object","description":"` + strings.Repeat("x", 16<<20) + `"}}`
-			o.text = []byte(text)
-			sum := sha256.Sum256(o.text)
-			o.Digest = hex.EncodeToString(sum[:])
-			l.offers = append(l.offers, o)
+			l.offers = append(l.offers, offeredAs("lie.other", []byte(text)))
 		}, true},
 		"20,001 tools": {func(l *liar) {
 			for i := range 20_000 {
@@ -361,10 +364,7 @@ func TestLiesAboutLoad(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, a, lie := liarSite(t)
-			honest, _ := join(t, s.config("c", share("*")), says("lie.true", "c")).Get("lie.true")
-			same := offered{Name: "lie.true", text: require.Must(json.Marshal(honest.Definition))(t)}
-			sum := sha256.Sum256(same.text)
-			same.Digest = hex.EncodeToString(sum[:])
+			same := join(t, s.config("c", share("*")), says("lie.true", "c")).offer(t, "lie.true")
 			var lied atomic.Int64
 			lie(&liar{offers: []offered{same}, place: map[string]answer{"lie.true": func(context.Context, tool.Call) (tool.Result, error) {
 				lied.Add(1)
@@ -380,4 +380,59 @@ func TestLiesAboutLoad(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A host that says of each call that it was not sent, for whatever reason and for ever, keeps calls neither from an honest
+// replica nor from their end.
+func TestLiesNotSent(t *testing.T) {
+	t.Parallel()
+	for _, why := range []string{
+		`"unavailable"`, `"crashed"`, `"not_found"`, `"permission_denied"`, `"approval_required"`, `"rate_limited"`,
+		`"resource_exhausted"`, `"resource_exhausted","stage":"limit"`,
+	} {
+		t.Run(why, func(t *testing.T) {
+			t.Parallel()
+			s, a, lie := liarSite(t)
+			b := join(t, s.config("c", share("*")), says("lie.true", "c"))
+			same := b.offer(t, "lie.true")
+			var lied atomic.Int64
+			refuse := structuredMeta(`{"toolhost.fleet/answer":{"error":{"unsent":true,"retry_after":"9999h","message":"no","code":` + why + `}}}`)
+			lie(&liar{offers: []offered{same}, place: map[string]answer{"lie.true": func(ctx context.Context, call tool.Call) (tool.Result, error) {
+				lied.Add(1)
+				return refuse(ctx, call)
+			}}})
+			a.shared(t, "lie.true", 1, 2)
+			const calls = 100
+			for range calls {
+				if res, err := a.Execute(t.Context(), tool.Call{Name: "lie.true"}); err != nil || res.Text() != "c" {
+					t.Fatalf("%q %v", res.Text(), err)
+				}
+			}
+			if n := lied.Load(); n > calls/10 {
+				t.Errorf("the liar had %d of %d calls", n, calls)
+			}
+			require.NoError(t, b.Fleet.Close(t.Context()))
+			a.shared(t, "lie.true", 1, 1)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			defer cancel()
+			lied.Store(0)
+			if _, err := a.Execute(ctx, tool.Call{Name: "lie.true"}); tool.CodeOf(err) == "" || lied.Load() > 5 {
+				t.Errorf("%v, after %d attempts", err, lied.Load())
+			}
+		})
+	}
+}
+
+// A host that is back has its tools back without saying their definitions again.
+func TestDefinitionsOfHostThatIsBack(t *testing.T) {
+	t.Parallel()
+	_, a, lie := liarSite(t)
+	l := &liar{offers: []offered{offer("lie.true")}}
+	first := lie(l)
+	require.Eventually(t, "its tool", func() bool { return a.has("lie.true") })
+	first.nc.Close()
+	require.Eventually(t, "it is gone", func() bool { return !a.has("lie.true") })
+	lie(l)
+	require.Eventually(t, "its tool again", func() bool { return a.has("lie.true") })
+	assert.Equal(t, l.asked.Load(), int64(1))
 }

@@ -211,10 +211,8 @@ func (d *directory) update(id, peer string, a *announcement) *member {
 		m.line.listen(d.denied())
 		m.rest()
 	}
-	if isNew {
-		if m.refused != "" {
-			d.log.Warn("a host of the fleet is not used", "host", m.host, "why", m.refused)
-		}
+	if isNew && m.refused != "" {
+		d.log.Warn("a host of the fleet is not used", "host", m.host, "why", m.refused)
 	}
 	if isNew || before.Revision != a.Revision {
 		m.readSoon()

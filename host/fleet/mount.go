@@ -23,8 +23,19 @@ type definition struct {
 	*checked.Definition
 
 	shape shape // see shapeOf
-	uses  int   // offers; guarded by the lock of mounts
+	size  int   // of its JSON, in bytes
+	// The fields below are guarded by the lock of mounts.
+	uses   int       // offers
+	unused time.Time // since when there are none
 }
+
+const (
+	// keptUnused is how long a definition is kept that no host offers any more: hosts that are back, as after the restart of
+	// a server, have the same ones.
+	keptUnused = time.Minute
+	// maxUnused bounds what is kept so, in bytes of JSON.
+	maxUnused = maxShareBytes
+)
 
 // mounted is a tool by its name here. It never changes.
 type mounted struct {
@@ -59,7 +70,9 @@ type mounts struct {
 	tools      map[string]*mounted    // see mountedAs
 	pools      map[string]*pool       // of those of tools that were called
 	stale      map[string]bool        // names that tools has as they were
-	defs       map[string]*definition // by digest
+	defs       map[string]*definition // by digest, also those that were used a moment ago
+	unused     int                    // bytes of those
+	sweeping   bool                   // they will be looked through
 	shadowed   map[string]bool        // mounted tools whose name the host itself uses
 	telling    bool                   // the registry is about to be told of a change
 	unnotified bool                   // there is one that the registry has not been told
@@ -77,10 +90,10 @@ func (s *mounts) take(m *member, offers map[string]*offer, have reading) {
 	}
 	before := m.offers
 	for _, o := range offers {
-		if d := s.defs[o.Digest]; d != nil {
-			o.def = d
-		} else {
+		if d := s.defs[o.Digest]; d == nil {
 			s.defs[o.Digest] = o.def
+		} else if o.def = d; d.uses == 0 {
+			s.unused -= d.size
 		}
 		o.def.uses++
 	}
@@ -104,8 +117,8 @@ func byHost(a, b *offer) int {
 
 // forget removes an offer. The lock is held.
 func (s *mounts) forget(name string, o *offer) {
-	if o.def.uses--; o.def.uses == 0 && s.defs[o.Digest] == o.def {
-		delete(s.defs, o.Digest)
+	if o.def.uses--; o.def.uses == 0 {
+		s.retire(o.Digest, o.def)
 	}
 	i, _ := slices.BinarySearchFunc(s.offers[name], o, byHost)
 	if n := slices.Index(s.offers[name][i:], o); n >= 0 { // a host that is back may have another
@@ -113,6 +126,35 @@ func (s *mounts) forget(name string, o *offer) {
 	}
 	if len(s.offers[name]) == 0 {
 		delete(s.offers, name)
+	}
+}
+
+// retire keeps a definition for a while that no host offers any more. The lock is held.
+func (s *mounts) retire(digest string, d *definition) {
+	if s.unused+d.size > maxUnused {
+		delete(s.defs, digest)
+		return
+	}
+	s.unused += d.size
+	d.unused = time.Now()
+	if !s.sweeping {
+		s.sweeping = true
+		time.AfterFunc(keptUnused, s.sweep)
+	}
+}
+
+// sweep forgets the definitions that were not used for a while.
+func (s *mounts) sweep() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for digest, d := range s.defs {
+		if d.uses == 0 && time.Since(d.unused) >= keptUnused {
+			delete(s.defs, digest)
+			s.unused -= d.size
+		}
+	}
+	if s.sweeping = s.unused > 0 && !s.closed; s.sweeping {
+		time.AfterFunc(keptUnused, s.sweep)
 	}
 }
 

@@ -205,5 +205,5 @@ func (s *mounts) decode(m *member, t shared, text json.RawMessage, budget *schem
 	if err != nil {
 		return nil, err
 	}
-	return &definition{Definition: d, shape: shapeOf(*d.Get())}, nil
+	return &definition{Definition: d, shape: shapeOf(*d.Get()), size: len(text)}, nil
 }

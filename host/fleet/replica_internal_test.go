@@ -163,3 +163,25 @@ func BenchmarkChoice(b *testing.B) {
 		})
 	}
 }
+
+// A definition that no host offers any more is kept for a while, and then forgotten; one that is too large is at once.
+func TestUnusedDefinitions(t *testing.T) { //nolint:paralleltest // bubbles are alone
+	synctest.Test(t, func(t *testing.T) {
+		s := &mounts{defs: map[string]*definition{"small": {size: 1}, "large": {size: maxUnused}}}
+		s.mu.Lock()
+		s.retire("small", s.defs["small"])
+		s.retire("large", s.defs["large"])
+		s.mu.Unlock()
+		kept := func(after time.Duration, want int) {
+			t.Helper()
+			time.Sleep(after)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if len(s.defs) != want || s.unused != want || s.defs["large"] != nil || s.sweeping != (want > 0) {
+				t.Errorf("%d bytes of %v are kept", s.unused, s.defs)
+			}
+		}
+		kept(keptUnused/2, 1)
+		kept(keptUnused, 0)
+	})
+}

@@ -8,22 +8,27 @@ import (
 )
 
 // Pausable is a context that ends with its parent, at a deadline that can be moved, or by
-// Cancel. It costs more than a [Context], and is for calls that may wait for a person.
+// Cancel. It is for calls that may wait for a person. Like a [Context], it costs little until
+// someone waits for its end, and notices that only when it is inspected.
 type Pausable struct {
 	parent context.Context
-	inner  context.Context // has the parent's values, and the cause; ends just after Done
-	cancel context.CancelCauseFunc
-	done   chan struct{}
-	cause  error // of the deadline
+	values context.Context // the parent's
+	cause  error           // of the deadline
 	latest time.Time
 	late   error // the cause if it ends at latest
 
-	mu      sync.Mutex
-	at      time.Time // zero: none
+	mu     sync.Mutex
+	at     time.Time // zero: none
+	pauses int       // that have not ended
+	since  time.Time // when the first of them began
+	err    error
+	why    error // the cause of err
+
+	// What ends by itself; nil: its end is not waited for.
+	inner   context.Context // has the parent's values, and the cause; ends just after Done
+	cancel  context.CancelCauseFunc
+	done    chan struct{}
 	timer   *time.Timer
-	pauses  int       // that have not ended
-	since   time.Time // when the first of them began
-	err     error
 	release func() bool
 }
 
@@ -34,50 +39,80 @@ func NewPausable(parent context.Context, at time.Time, cause error, latest time.
 	if at.IsZero() {
 		at = latest
 	}
-	p := &Pausable{
-		parent: parent, done: make(chan struct{}), at: at, latest: latest,
+	return &Pausable{
+		parent: parent, values: context.WithoutCancel(parent), at: at, latest: latest,
 		cause: cmp.Or(cause, context.DeadlineExceeded), late: cmp.Or(late, context.DeadlineExceeded),
 	}
-	p.inner, p.cancel = context.WithCancelCause(context.WithoutCancel(parent))
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.release = context.AfterFunc(parent, p.follow)
-	if !at.IsZero() {
-		p.timer = time.AfterFunc(time.Until(at), p.onTimer)
-	}
-	return p
 }
 
-// onTimer ends the context, unless it is paused or its deadline has moved.
-func (p *Pausable) onTimer() {
-	p.mu.Lock()
-	now, at, cause := time.Now(), p.at, p.cause
+// begin has the context end by itself. The caller holds mu.
+func (p *Pausable) begin() {
+	if p.inner != nil {
+		return
+	}
+	p.inner, p.cancel = context.WithCancelCause(p.values)
+	p.done = make(chan struct{})
+	if p.err != nil {
+		close(p.done)
+		p.cancel(p.why)
+		return
+	}
+	p.release = context.AfterFunc(p.parent, p.follow)
+	if !p.at.IsZero() {
+		p.timer = time.AfterFunc(time.Until(p.at), p.onTimer)
+		if p.pauses > 0 {
+			p.reset(p.latest)
+		}
+	}
+}
+
+// due returns when the context ends unless its deadline is moved, and with what cause. The
+// caller holds mu.
+func (p *Pausable) due() (at time.Time, cause error) {
+	at, cause = p.at, p.cause
 	if p.pauses > 0 {
 		at = p.latest
 	}
 	if at.Equal(p.latest) {
 		cause = p.late
 	}
-	early := at.IsZero() || now.Before(at)
-	if early && !at.IsZero() && p.err == nil {
-		p.timer.Reset(at.Sub(now))
-	}
-	p.mu.Unlock()
-	if !early {
+	return at, cause
+}
+
+// check ends the context if its time is over. The caller holds mu.
+func (p *Pausable) check() {
+	if at, cause := p.due(); !at.IsZero() && !time.Now().Before(at) {
 		p.end(context.DeadlineExceeded, cause)
 	}
 }
 
-// follow ends the context as its parent did.
-func (p *Pausable) follow() { p.end(p.parent.Err(), Cause(p.parent)) }
-
-func (p *Pausable) end(err, cause error) {
+// onTimer ends the context, unless it is paused or its deadline has moved.
+func (p *Pausable) onTimer() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.check()
+	if at, _ := p.due(); p.err == nil && !at.IsZero() {
+		p.timer.Reset(time.Until(at))
+	}
+}
+
+// follow ends the context as its parent did.
+func (p *Pausable) follow() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.end(p.parent.Err(), Cause(p.parent))
+}
+
+// end ends the context if it has not ended yet. The caller holds mu.
+func (p *Pausable) end(err, cause error) {
 	if p.err != nil {
 		return
 	}
-	p.err = err
+	p.err, p.why = err, cause
+	if p.inner == nil {
+		return
+	}
+	p.release()
 	if p.timer != nil {
 		p.timer.Stop()
 	}
@@ -120,13 +155,14 @@ func (p *Pausable) reset(at time.Time) {
 	}
 }
 
-// Cancel ends the context if it has not ended yet. A nil cause means [context.Canceled].
+// Cancel ends the context if neither it nor its parent has ended yet. A nil cause means [context.Canceled].
 func (p *Pausable) Cancel(cause error) {
-	p.release()
-	if cause == nil {
-		cause = context.Canceled
+	if p.parent.Err() != nil {
+		p.follow()
 	}
-	p.end(context.Canceled, cause)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.end(context.Canceled, cmp.Or(cause, context.Canceled))
 }
 
 // Deadline implements [context.Context]. It returns a later time after a pause.
@@ -134,10 +170,7 @@ func (p *Pausable) Deadline() (time.Time, bool) {
 	outer, ok := p.parent.Deadline()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	at := p.at
-	if p.pauses > 0 {
-		at = p.latest
-	}
+	at, _ := p.due()
 	if at.IsZero() || ok && outer.Before(at) {
 		return outer, ok
 	}
@@ -145,7 +178,12 @@ func (p *Pausable) Deadline() (time.Time, bool) {
 }
 
 // Done implements [context.Context].
-func (p *Pausable) Done() <-chan struct{} { return p.done }
+func (p *Pausable) Done() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.begin()
+	return p.done
+}
 
 // Err implements [context.Context].
 func (p *Pausable) Err() error {
@@ -154,12 +192,27 @@ func (p *Pausable) Err() error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.inner == nil && p.err == nil {
+		p.check()
+	}
 	return p.err
 }
 
-// Value implements [context.Context]. It leads to the inner context, which has the cause.
-func (p *Pausable) Value(key any) any { return p.inner.Value(key) }
+// Value implements [context.Context]. Once it has ended, or someone waits for that, it leads to the
+// inner context, which has the cause.
+func (p *Pausable) Value(key any) any {
+	p.mu.Lock()
+	if p.err != nil {
+		p.begin()
+	}
+	inner := p.inner
+	p.mu.Unlock()
+	return cmp.Or(inner, p.values).Value(key)
+}
 
 // AfterFunc is what package context looks for, so that contexts derived from this one need no
 // goroutine.
-func (p *Pausable) AfterFunc(f func()) (stop func() bool) { return context.AfterFunc(p.inner, f) }
+func (p *Pausable) AfterFunc(f func()) (stop func() bool) {
+	p.Done()
+	return context.AfterFunc(p.inner, f)
+}

@@ -119,3 +119,37 @@ func TestPausableDeadline(t *testing.T) {
 		is(at.Add(time.Second))
 	})
 }
+
+// A context whose end is not waited for has ended all the same when it is inspected, and then knows the cause.
+func TestPausableInspected(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		parent, cancel := context.WithCancelCause(t.Context())
+		begin := func() *deadline.Pausable {
+			return deadline.NewPausable(parent, time.Now().Add(time.Minute), errAttempt, time.Time{}, nil)
+		}
+		ended := func(p *deadline.Pausable, err, cause error) {
+			t.Helper()
+			if p.Err() != err || deadline.Cause(p) != cause || context.Cause(p) != cause { //nolint:errorlint // they are as they are
+				t.Errorf("it has ended with %v because of %v", p.Err(), deadline.Cause(p))
+			}
+			if err != nil {
+				<-p.Done()
+			}
+		}
+		timed, paused, canceled, orphan := begin(), begin(), begin(), begin()
+		resume := paused.Pause()
+		canceled.Cancel(errLate)
+		time.Sleep(time.Hour)
+		ended(timed, context.DeadlineExceeded, errAttempt)
+		ended(paused, nil, nil)
+		ended(canceled, context.Canceled, errLate)
+		resume()
+		paused.Done() // from here on it ends by itself
+		time.Sleep(2 * time.Minute)
+		ended(paused, context.DeadlineExceeded, errAttempt)
+		cancel(errLate)
+		orphan.Cancel(nil)
+		ended(orphan, context.Canceled, errLate)
+	})
+}

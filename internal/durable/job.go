@@ -2,6 +2,7 @@ package durable
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"time"
@@ -99,7 +100,7 @@ func (j *job) run() {
 		return
 	}
 	first := status{
-		Host: j.cfg.Name, State: StateRunning, Attempt: 1, Claim: newID(), Lapse: j.lapse,
+		Host: j.cfg.Name, State: StateRunning, Attempt: 1, Claim: rand.Text(), Lapse: j.lapse,
 		Queued: meta.Timestamp, Started: j.cfg.Now().UTC(),
 	}
 	switch {
@@ -107,9 +108,9 @@ func (j *job) run() {
 		first.Attempt = 0
 		first.fail(StateExpired, j.order, expired(j.order))
 	case j.Mode == AtLeastOnce && !j.cfg.repeatable(&t):
-		e := tool.Errorf(tool.CodeInvalidArguments, "tool %s cannot run at least once here: it does not say that it is idempotent", j.Tool)
-		e.Hint, e.Unsent = "submit the call at most once", true
-		first.fail(StateFailed, j.order, e)
+		first.fail(StateFailed, j.order, tool.Errorf(tool.CodeInvalidArguments,
+			"tool %s cannot run at least once here: it does not say that it is idempotent", j.Tool).
+			NeverSent().Try("submit the call at most once"))
 	}
 	if !j.claim(&first, meta.NumDelivered) {
 		return
@@ -251,14 +252,21 @@ func (j *job) entitled(r *record) bool {
 
 type outcome struct {
 	phases *policy.Phases
-	res    tool.Result
+	text   []byte // the JSON of the result
+	sum    string // of that
 	err    error
 }
 
 // execute runs the call that is claimed, and stores how it ended.
 func (j *job) execute(from Caller) {
 	var o outcome
-	j.alongside(func() { o.phases, o.res, o.err = j.call(from) })
+	j.alongside(func() {
+		var res tool.Result
+		if o.phases, res, o.err = j.call(from); o.err == nil { // a large result takes a while
+			o.text, o.err = j.encode(res)
+			o.sum = sumOf(o.text)
+		}
+	})
 	j.ran.Add(1)
 	j.settle(o)
 }
@@ -339,19 +347,22 @@ func (j *job) call(from Caller) (*policy.Phases, tool.Result, error) {
 	return &out.Metadata.Phases, res, err
 }
 
+// encode returns the JSON of a result.
+func (j *job) encode(res tool.Result) ([]byte, error) {
+	text, err := json.Marshal(res)
+	switch {
+	case err != nil:
+		return nil, tool.Errorf(tool.CodeInvalidResult, "the result of %s is not JSON: %w", j.Tool, err)
+	case len(text) > min(maxResult, j.store.chunk*maxChunks):
+		return nil, tool.Errorf(tool.CodeResourceExhausted, "the result of %s has %d bytes, more than a durable call can have", j.Tool, len(text))
+	}
+	return text, nil
+}
+
 // settle stores how the call ended.
 func (j *job) settle(o outcome) {
 	s := *j.record.s
 	s.State, s.Ended, s.Phases = StateDone, j.cfg.Now().UTC(), o.phases
-	var text []byte
-	if o.err == nil {
-		var err error
-		if text, err = json.Marshal(o.res); err != nil {
-			o.err = tool.Errorf(tool.CodeInvalidResult, "the result of %s is not JSON: %w", j.Tool, err)
-		} else if len(text) > min(maxResult, j.store.chunk*maxChunks) {
-			o.err = tool.Errorf(tool.CodeResourceExhausted, "the result of %s has %d bytes, more than a durable call can have", j.Tool, len(text))
-		}
-	}
 	cause := context.Cause(j.ctx)
 	switch e := tool.AsError(o.err); {
 	case errors.Is(cause, errCanceled): // how it ends stands in the record
@@ -375,9 +386,9 @@ func (j *job) settle(o outcome) {
 		s.State, s.Error = StateFailed, fault.Sent(o.err)
 	}
 	if s.State == StateDone {
-		s.Size, s.Sum = len(text), sumOf(text)
+		s.Size, s.Sum = len(o.text), o.sum
 	}
-	switch err := j.persist(s, text); {
+	switch err := j.persist(s, o.text); {
 	case err != nil && !errors.Is(err, errLost):
 		j.log.Error("how a durable call ended was not stored", "call", j.ID, "error", err)
 	case j.Mode == AtLeastOnce && (err == nil || j.isOver()): // else another worker needs the message

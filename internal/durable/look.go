@@ -137,9 +137,8 @@ func (c *Calls) believes(r *record) bool {
 
 // NotFound is the error for a call that is not there.
 func NotFound(id string) *tool.Error {
-	e := tool.Errorf(tool.CodeNotFound, "there is no durable call %.40q", id)
-	e.Hint = "calls are forgotten after some days; submit it again if it is still meant"
-	return e
+	return tool.Errorf(tool.CodeNotFound, "there is no durable call %.40q", id).
+		Try("calls are forgotten after some days; submit it again if it is still meant")
 }
 
 // get reads the record of an own call.
@@ -164,9 +163,8 @@ func (c *Calls) get(ctx context.Context, id string) (*record, jetstream.KeyValue
 }
 
 func distrusted(id string, err error) error {
-	e := tool.Errorf(tool.CodeInvalidResult, "what is stored of call %s is not believed: %w", id, err)
-	e.OperatorHint = "others can write to the buckets " + StateName + " and " + ResultsName + ": see the permissions of the NATS users"
-	return e
+	return tool.Errorf(tool.CodeInvalidResult, "what is stored of call %s is not believed: %w", id, err).
+		Fix("others can write to the buckets " + StateName + " and " + ResultsName + ": see the permissions of the NATS users")
 }
 
 // look returns a call, and after what time to look again if nothing is heard of it.
@@ -218,9 +216,9 @@ func unqueuedAfter(lapse time.Duration) time.Duration { return 2 * lapse }
 
 // unqueued is the error of a call that never came into the queue. The same call may be submitted again.
 func unqueued(o *order) *tool.Error {
-	e := tool.Errorf(tool.CodeUnavailable, "the call of %s is not in the queue, and did not run: its host ended before it was, or it was taken out", o.Tool)
-	e.Unsent, e.Hint = true, "submit it again"
-	return e
+	return tool.Errorf(tool.CodeUnavailable,
+		"the call of %s is not in the queue, and did not run: its host ended before it was, or it was taken out", o.Tool).
+		NeverSent().Try("submit it again")
 }
 
 // seen returns a call as it is now: one that has expired, or lost its worker, is ended, or queued again.
@@ -278,31 +276,29 @@ func foreign(from *tool.Error, name string) *tool.Error {
 }
 
 func expired(o *order) *tool.Error {
-	e := tool.Errorf(tool.CodeDeadlineExceeded, "no worker took the call of %s within %v", o.Tool, o.ttl())
-	e.Hint = "submit it again, or with more time"
-	e.OperatorHint = "no host that shares this definition of the tool was there, or had a slot"
-	return e
+	return tool.Errorf(tool.CodeDeadlineExceeded, "no worker took the call of %s within %v", o.Tool, o.ttl()).
+		Try("submit it again, or with more time").Fix("no host that shares this definition of the tool was there, or had a slot")
 }
 
 // poison is the error of a call that was begun as often as it may be.
 func poison(o *order, attempts int) *tool.Error {
-	e := tool.Errorf(tool.CodeCrashed, "the call of %s was given to a worker %d times, and none ended it", o.Tool, attempts)
-	e.Hint, e.OperatorHint = "the call may be what ends them: do not repeat it as it is", "see the logs of the workers"
-	return e
+	return tool.Errorf(tool.CodeCrashed, "the call of %s was given to a worker %d times, and none ended it", o.Tool, attempts).
+		Try("the call may be what ends them: do not repeat it as it is").Fix("see the logs of the workers")
 }
+
+// findOut is the hint of an error of a call that has run, perhaps in part.
+const findOut = "find out what it has done before you repeat it"
 
 // lost is the error of a call whose worker is gone.
 func lost(r *record) *tool.Error {
-	e := tool.Errorf(tool.CodeUnavailable, "host %s was lost while it ran %s: %w, and it was not run again", sanitize.Line(r.s.Host, maxName), r.Tool, ErrOutcomeUnknown)
-	e.Hint = "find out what it has done before you repeat it"
-	return e
+	return tool.Errorf(tool.CodeUnavailable, "host %s was lost while it ran %s: %w, and it was not run again",
+		sanitize.Line(r.s.Host, maxName), r.Tool, ErrOutcomeUnknown).Try(findOut)
 }
 
 // closing is the error of a call whose worker had to end.
 func closing(name string, o *order) *tool.Error {
-	e := tool.Errorf(tool.CodeUnavailable, "host %s ended while it ran %s: %w, and it is not run again", name, o.Tool, ErrOutcomeUnknown)
-	e.Hint = "find out what it has done before you repeat it"
-	return e
+	return tool.Errorf(tool.CodeUnavailable, "host %s ended while it ran %s: %w, and it is not run again", name, o.Tool, ErrOutcomeUnknown).
+		Try(findOut)
 }
 
 // idOfSubject returns the token and the ID in a subject of the queue.

@@ -54,9 +54,8 @@ func (j *job) persist(s status, text []byte) (err error) {
 
 // unkept is the end of a call whose result there is no room for.
 func unkept(s status, name string, err error) status {
-	e := tool.Errorf(tool.CodeResourceExhausted, "%s has run, and its result of %d bytes could not be kept: %w", name, s.Size, err)
-	e.Tool, e.Hint = name, "find out what it has done before you repeat it"
-	e.OperatorHint = "raise nats.queue.bytes, or lower nats.queue.keep; toolhost doctor says how full the results are"
+	e := tool.Errorf(tool.CodeResourceExhausted, "%s has run, and its result of %d bytes could not be kept: %w", name, s.Size, err).
+		Of(name, "").Try(findOut).Fix("raise nats.queue.bytes, or lower nats.queue.keep; toolhost doctor says how full the results are")
 	s.State, s.Error, s.Size, s.Sum, s.Chunks = StateFailed, fault.Sent(e), 0, "", 0
 	return s
 }

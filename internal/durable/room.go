@@ -245,10 +245,9 @@ func (s *store) admit(ctx context.Context) error {
 	if l.Fill() < mostRecords {
 		return nil
 	}
-	e := tool.Errorf(tool.CodeResourceExhausted, "the records of durable calls have %d of %d bytes, and the rest is kept for calls that run", l.Bytes, l.Max)
-	e.Hint, e.Unsent = "try again later", true
-	e.OperatorHint = "raise nats.queue.bytes, or lower nats.queue.keep; toolhost doctor says more"
-	return e
+	return tool.Errorf(tool.CodeResourceExhausted,
+		"the records of durable calls have %d of %d bytes, and the rest is kept for calls that run", l.Bytes, l.Max).
+		NeverSent().Try("try again later").Fix("raise nats.queue.bytes, or lower nats.queue.keep; toolhost doctor says more")
 }
 
 // makeRoom sees to it that there is room for a result of so many bytes, in so many pieces.

@@ -3,7 +3,6 @@ package durable
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"sync"
@@ -70,9 +69,8 @@ func openStore(ctx context.Context, c *Config) (*store, error) {
 		}
 		got := stream.CachedInfo().Config
 		if got.Retention != want.Retention || got.Discard != want.Discard || got.MaxMsgsPerSubject != want.MaxMsgsPerSubject {
-			e := unavailable("the stream "+want.Name, errors.New("it is of another kind: it would lose what it has when it is full"))
-			e.OperatorHint = "remove the stream, and it is made again"
-			return nil, e
+			return nil, unavailable("the stream "+want.Name, errors.New("it is of another kind: it would lose what it has when it is full")).
+				Fix("remove the stream, and it is made again")
 		}
 		if want.Name == QueueName {
 			s.queue = stream
@@ -109,23 +107,20 @@ func noQueue(err error) error {
 	if !errors.Is(err, jetstream.ErrStreamNotFound) && !errors.Is(err, jetstream.ErrBucketNotFound) {
 		return noJetStream(err)
 	}
-	e := tool.Errorf(tool.CodeNotFound, "no host has made the queue of durable calls: %w", err)
-	e.OperatorHint = "set durable in a rule under nats.rules of the host that submits the calls"
-	return e
+	return tool.Errorf(tool.CodeNotFound, "no host has made the queue of durable calls: %w", err).
+		Fix("set durable in a rule under nats.rules of the host that submits the calls")
 }
 
 func noJetStream(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
-	e := unavailable("JetStream", err)
 	if errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
-		e.OperatorHint = "start the NATS server with JetStream (-js), or name a directory for the embedded one; an account needs it too"
-	} else {
-		e.OperatorHint = "the NATS user needs the permissions in docs/fleet.md, and the account room for the streams " +
-			QueueName + ", KV_" + StateName + " and KV_" + ResultsName
+		return unavailable("JetStream", err).
+			Fix("start the NATS server with JetStream (-js), or name a directory for the embedded one; an account needs it too")
 	}
-	return e
+	return unavailable("JetStream", err).Fix("the NATS user needs the permissions in docs/fleet.md, and the account room for the streams " +
+		QueueName + ", KV_" + StateName + " and KV_" + ResultsName)
 }
 
 // now returns the time of the server, which is what everything is decided by that depends on time.
@@ -235,6 +230,3 @@ func (s *store) result(ctx context.Context, r *record) (*tool.Result, error) {
 	}
 	return out, nil
 }
-
-// newID returns an ID that no other call has.
-func newID() string { return rand.Text() }

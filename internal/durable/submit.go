@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -141,10 +142,8 @@ func (c *Calls) order(ctx context.Context, r *Request) (*order, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	bad := func(format string, args ...any) error {
-		e := tool.Errorf(tool.CodeInvalidArguments, format, args...)
-		e.Tool, e.Stage, e.Unsent = r.Tool, callstage.Validate, true
-		return e
+	bad := func(code tool.Code, format string, args ...any) *tool.Error {
+		return tool.Errorf(code, format, args...).Of(r.Tool, "").At(callstage.Validate).NeverSent()
 	}
 	mode := r.Mode
 	if mode == "" {
@@ -159,28 +158,24 @@ func (c *Calls) order(ctx context.Context, r *Request) (*order, []byte, error) {
 	arguments := new(bytes.Buffer)
 	switch {
 	case mode == AtLeastOnce && !t.Repeatable:
-		e := tool.AsError(bad("tool %s cannot run at least once: it does not say that it is idempotent", r.Tool))
-		e.Hint = "submit the call at most once"
-		e.OperatorHint = "or say in the rule of the tool that it looks at the idempotency key"
-		return nil, nil, e
+		return nil, nil, bad(tool.CodeInvalidArguments, "tool %s cannot run at least once: it does not say that it is idempotent", r.Tool).
+			Try("submit the call at most once").Fix("or say in the rule of the tool that it looks at the idempotency key")
 	case ttl < time.Millisecond || ttl > c.cfg.Keep:
-		return nil, nil, bad("a call waits between 1ms and %v for a worker, not %v", c.cfg.Keep, ttl)
+		return nil, nil, bad(tool.CodeInvalidArguments, "a call waits between 1ms and %v for a worker, not %v", c.cfg.Keep, ttl)
 	case len(r.Arguments) == 0:
 		arguments.WriteString("{}")
 	default:
 		if err := json.Compact(arguments, r.Arguments); err != nil || arguments.Bytes()[0] != '{' {
-			return nil, nil, bad("Invalid tool call: the arguments are not a JSON object")
+			return nil, nil, bad(tool.CodeInvalidArguments, "Invalid tool call: the arguments are not a JSON object")
 		}
 	}
 	if most := int(c.cfg.Conn.MaxPayload()) - overhead; arguments.Len() > most {
-		e := tool.Errorf(tool.CodeResourceExhausted, "the arguments of the durable call of %s have %d bytes, and a message takes %d", r.Tool, arguments.Len(), most)
-		e.Tool, e.Stage, e.Unsent = r.Tool, callstage.Validate, true
-		e.OperatorHint = "raise max_payload of the NATS server"
-		return nil, nil, e
+		return nil, nil, bad(tool.CodeResourceExhausted, "the arguments of the durable call of %s have %d bytes, and a message takes %d",
+			r.Tool, arguments.Len(), most).Fix("raise max_payload of the NATS server")
 	}
 	trace := tool.TraceFrom(ctx)
 	o := &order{
-		ID: cmp.Or(r.ID, newID()), Key: c.cfg.Key.Public(), Host: c.cfg.Name, Caller: r.Caller, Tool: t.Tool, Digest: t.Digest, At: at,
+		ID: cmp.Or(r.ID, rand.Text()), Key: c.cfg.Key.Public(), Host: c.cfg.Name, Caller: r.Caller, Tool: t.Tool, Digest: t.Digest, At: at,
 		Arguments: sumOf(arguments.Bytes()), Mode: mode, Named: r.IdempotencyKey, TTL: ttl.Milliseconds(),
 		Submitted: c.cfg.Now().UTC(),
 	}
@@ -191,7 +186,7 @@ func (c *Calls) order(ctx context.Context, r *Request) (*order, []byte, error) {
 		o.ID = idOf(o.Key, o.Caller, o.Tool, o.Named)
 	}
 	if err := o.check(); err != nil {
-		return nil, nil, bad("the call cannot be submitted: %w", err)
+		return nil, nil, bad(tool.CodeInvalidArguments, "the call cannot be submitted: %w", err)
 	}
 	return o, arguments.Bytes(), nil
 }
@@ -209,10 +204,10 @@ func (c *Calls) again(ctx context.Context, now *envelope) (*envelope, error) {
 		return now, err
 	}
 	if r.Tool != o.Tool || r.Caller != o.Caller || r.Named != o.Named || r.Arguments != o.Arguments {
-		e := tool.Errorf(tool.CodeInvalidArguments, "Invalid tool call: the idempotency key %.64q belongs to another call", cmp.Or(o.Named, o.ID))
-		e.Tool, e.Stage, e.Unsent = o.Tool, callstage.Validate, true
-		e.Hint = "use a new key for each call, and the same one only to repeat a call as it was"
-		return nil, e
+		return nil, tool.Errorf(tool.CodeInvalidArguments,
+			"Invalid tool call: the idempotency key %.64q belongs to another call", cmp.Or(o.Named, o.ID)).
+			Of(o.Tool, "").At(callstage.Validate).NeverSent().
+			Try("use a new key for each call, and the same one only to repeat a call as it was")
 	}
 	if s := r.s; s != nil && s.State == StateFailed && s.Attempt == 0 && s.Error.Code == tool.CodeUnavailable {
 		now.revision, err = c.store.swap(ctx, &record{sealed: now.sealed, order: o}, at.Revision()) // see unqueued
@@ -251,15 +246,13 @@ func (c *Calls) refused(name string, err error) error {
 	case errors.As(err, &e), errors.Is(err, context.Canceled):
 		return err
 	case isFull(err):
-		e = tool.Errorf(tool.CodeResourceExhausted, "the queue of durable calls is full: %w", err)
-		e.Hint, e.Unsent = "try again later", true
-		e.OperatorHint = "more workers, or a larger nats.queue.bytes; toolhost doctor says how full it is"
+		e = tool.Errorf(tool.CodeResourceExhausted, "the queue of durable calls is full: %w", err).NeverSent().
+			Try("try again later").Fix("more workers, or a larger nats.queue.bytes; toolhost doctor says how full it is")
 	case errors.As(err, &api), errors.Is(err, jetstream.ErrNoStreamResponse):
-		e = unavailable("the call was not submitted", err)
-		e.Unsent = true
+		e = unavailable("the call was not submitted", err).NeverSent()
 	default: // an answer was lost
-		e = tool.Errorf(tool.CodeUnavailable, "it is not known whether the call of %s is in the queue: %w", name, err)
-		e.Hint, e.OperatorHint = "find out before you repeat it", remedy.Jobs.String()
+		e = tool.Errorf(tool.CodeUnavailable, "it is not known whether the call of %s is in the queue: %w", name, err).
+			Try("find out before you repeat it").Fix(remedy.Jobs.String())
 	}
 	e.Tool = name
 	return e
