@@ -176,7 +176,8 @@ func TestPlacing(t *testing.T) { //nolint:paralleltest // bubbles are alone
 			if n.many(t, 3, 100); far.calls.Load() > 0 {
 				t.Errorf("%d calls go far", far.calls.Load())
 			}
-			if failed := n.many(t, 16, 160); failed > 0 || far.calls.Load() < 80 || near.calls.Load() < 120 {
+			// One that was full is tried again when it has announced itself, each second.
+			if failed := n.many(t, 16, 1600); failed > 0 || far.calls.Load() < 800 || near.calls.Load() < 100+120 {
 				t.Errorf("%d near, %d far, %d failed", near.calls.Load(), far.calls.Load(), failed)
 			}
 		})

@@ -13,11 +13,10 @@ import (
 // A plugin cannot stop the time of its calls, and a host can for as long as may be, however often it says so.
 func TestWaitsIsBounded(t *testing.T) {
 	t.Parallel()
-	for name, hooks := range map[string]StreamHooks{"plugin": {}, "host": {Waits: 50 * time.Millisecond}} {
+	for name, hooks := range map[string]StreamHooks{"plugin": {Asks: true}, "host": {Asks: true, Waits: 50 * time.Millisecond}} {
 		for _, asker := range []bool{false, true} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				hooks.Asks = true
 				s, p := withPeer(t, onSocket, hooks)
 				end := time.Now().Add(50 * time.Millisecond)
 				var ctx context.Context = deadline.New(t.Context(), end, nil)
