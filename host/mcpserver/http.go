@@ -46,7 +46,7 @@ func (s *Server) Handler() http.Handler {
 			return
 		}
 		if r.Method == http.MethodDelete {
-			s.cancelSession(r)
+			defer s.cancelSession(r)()
 		}
 		sessions.ServeHTTP(w, r)
 	})

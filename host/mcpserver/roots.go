@@ -9,17 +9,32 @@ import (
 // A mounted server may ask for roots when it is connected to, during no call of anyone. The roots of a client are told
 // it then if no other client has any: whose they would be is not known otherwise.
 
-// learnRoots asks a client of a revision with sessions for its roots, in the background.
+// rootsAsk is a client that is asked for its roots.
+type rootsAsk struct {
+	session *mcp.ServerSession
+	cancel  context.CancelFunc
+}
+
+// learnRoots asks a client of a revision with sessions for its roots, in the background, unless it is about to leave.
 func (s *Server) learnRoots(ss *mcp.ServerSession) {
 	init := ss.InitializeParams()
 	if init == nil || init.Capabilities == nil || init.Capabilities.RootsV2 == nil || len(s.relays()) == 0 {
 		return
 	}
+	ctx, cancel := context.WithTimeout(s.ended, s.opts.QuestionTimeout)
+	ask := &rootsAsk{ss, cancel}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.leaving[ss.ID()] {
+		cancel()
+		return
+	}
+	s.rootsAsks[ask] = true
 	s.tasks.Go(func() {
-		ctx, cancel := context.WithTimeout(s.ended, s.opts.QuestionTimeout)
 		defer cancel()
 		res, err := ss.ListRoots(ctx, nil)
 		s.mu.Lock()
+		delete(s.rootsAsks, ask)
 		c := s.sessions[ss]
 		known := err == nil && c != nil
 		if known {
@@ -32,9 +47,19 @@ func (s *Server) learnRoots(ss *mcp.ServerSession) {
 	})
 }
 
+// unaskRoots waits for the roots of some clients no longer. The lock is held.
+func (s *Server) unaskRoots(of func(*mcp.ServerSession) bool) {
+	for ask := range s.rootsAsks {
+		if of(ask.session) {
+			ask.cancel()
+		}
+	}
+}
+
 // forgetRoots forgets those of a client that is gone.
 func (s *Server) forgetRoots(ss *mcp.ServerSession) {
 	s.mu.Lock()
+	s.unaskRoots(func(asked *mcp.ServerSession) bool { return asked == ss })
 	_, known := s.roots[ss]
 	delete(s.roots, ss)
 	s.mu.Unlock()

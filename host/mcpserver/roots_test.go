@@ -1,8 +1,11 @@
 package mcpserver_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -14,6 +17,8 @@ import (
 	"github.com/toolhost/toolhost/host/mcpclient"
 	"github.com/toolhost/toolhost/host/mcpserver"
 	"github.com/toolhost/toolhost/host/plugin"
+	"github.com/toolhost/toolhost/internal/test/assert"
+	"github.com/toolhost/toolhost/internal/test/mcptest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
 )
@@ -92,6 +97,35 @@ func TestRootsOutsideOfCalls(t *testing.T) {
 	told(workspace + "/d")
 	require.NoError(t, second.Close())
 	told("")
+}
+
+// A client that ends its session is not waited for, though it was asked for its roots.
+func TestEndedWithoutRoots(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	s := serve(t, h, mcpserver.Options{Upstreams: mounted(t, h, mcptest.Everything)})
+	front := httptest.NewServer(s.Handler())
+	t.Cleanup(front.Close)
+	session := ""
+	send := func(method, body string) *http.Response {
+		ctx, cancel := context.WithTimeout(context.Background(), ceiling)
+		t.Cleanup(cancel)
+		req := require.Must(http.NewRequestWithContext(ctx, method, front.URL, strings.NewReader(body)))(t)
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Accept", "application/json, text/event-stream")
+		req.Header.Set("Mcp-Session-Id", session)
+		res := require.Must(http.DefaultClient.Do(req))(t)
+		t.Cleanup(func() { _ = res.Body.Close() })
+		return res
+	}
+	session = send(http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18",
+		"capabilities":{"roots":{}},"clientInfo":{"name":"c","version":"1"}}}`).Header.Get("Mcp-Session-Id")
+	asked := bufio.NewScanner(send(http.MethodGet, "").Body)
+	send(http.MethodPost, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	for asked.Scan() && !strings.Contains(asked.Text(), "roots/list") {
+	}
+	require.NoError(t, asked.Err())
+	assert.Equalf(t, send(http.MethodDelete, "").StatusCode, http.StatusNoContent, "the end of the session")
 }
 
 // asksRoots is the value of mountedVariable that makes the test's binary a rootsServer.

@@ -10,20 +10,30 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// cancelSession cancels the calls of a session that its client ends: the SDK would wait for
-// them.
-func (s *Server) cancelSession(r *http.Request) {
+// cancelSession cancels the calls of a session that its client ends, and what it is asked: the SDK would wait for
+// them. It is asked nothing until ended is called.
+func (s *Server) cancelSession(r *http.Request) (ended func()) {
 	identity := identityOf(r)
 	id := r.Header.Get(sessionHeader)
+	if id == "" {
+		return func() {}
+	}
 	s.mu.Lock()
+	s.leaving[id] = true
+	s.unaskRoots(func(ss *mcp.ServerSession) bool { return ss.ID() == id })
 	var found *clientSession
 	for ss, c := range s.sessions {
-		if id != "" && ss.ID() == id && c.info.Identity == identity {
+		if ss.ID() == id && c.info.Identity == identity {
 			found = c
 		}
 	}
 	s.mu.Unlock()
 	found.close()
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.leaving, id)
+	}
 }
 
 // posts are the HTTP requests of clients that are in progress. The SDK lets the call of a session

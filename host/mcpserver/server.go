@@ -57,6 +57,8 @@ type Server struct {
 	changed    chan struct{}                                    // closed when the tools of the host change
 	levels     map[*mcp.ServerSession]mcp.LoggingLevel
 	roots      map[*mcp.ServerSession][]*mcp.Root
+	rootsAsks  map[*rootsAsk]bool
+	leaving    map[string]bool  // sessions that their clients are ending, by ID
 	wanted     mcp.LoggingLevel // the lowest that a request has said
 	key        []byte           // authenticates the states of parked calls
 }
@@ -82,6 +84,8 @@ func New(h *host.Host, opts Options) (*Server, error) {
 		changed:    make(chan struct{}),
 		levels:     map[*mcp.ServerSession]mcp.LoggingLevel{},
 		roots:      map[*mcp.ServerSession][]*mcp.Root{},
+		rootsAsks:  map[*rootsAsk]bool{},
+		leaving:    map[string]bool{},
 		relayed:    relayedServers{all: map[Upstream]*relay{}},
 		key:        random(sha256.Size),
 	}
