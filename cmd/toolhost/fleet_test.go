@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"github.com/toolhost/toolhost/cmd/toolhost/internal/control"
 	"github.com/toolhost/toolhost/host/fleet"
 	"github.com/toolhost/toolhost/internal/test/assert"
+	"github.com/toolhost/toolhost/internal/test/mcptest"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -262,9 +264,7 @@ func TestFleetRefuses(t *testing.T) {
 // A daemon that reaches no server serves its own tools, and joins when there is one.
 func TestFleetWithoutServer(t *testing.T) {
 	t.Parallel()
-	ln := require.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
-	address := ln.Addr().String()
-	require.NoError(t, ln.Close())
+	address := fmt.Sprintf("127.0.0.1:%d", mcptest.FreePort(t))
 	a, b := newWorld(t, "player"), newWorld(t)
 	b.sharesKey(a)
 	a.configure("nats: {share: ['*']}")

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -162,7 +160,7 @@ func TestMCPLoginOfClient(t *testing.T) {
 	issuer := mcptest.NewIssuer(newFarServer())
 	t.Cleanup(issuer.Close)
 	issuer.Secret, issuer.Lifetime = secret, 1
-	port := freePort(t)
+	port := mcptest.FreePort(t)
 	w := newWorld(t)
 	w.configure("mcp_servers:", "  far:", "    url: "+issuer.URL+"/mcp",
 		fmt.Sprintf(`    oauth: {client_id: abc, client_secret: "${FAR_SECRET}", issuer: %q, callback_port: %d, scopes: [use]}`, issuer.URL, port))
@@ -220,22 +218,6 @@ func (w *world) login(page string, args ...string) string {
 		w.t.Errorf("the login does not print %s but %s", address, printed.String())
 	}
 	return printed.String()
-}
-
-// freePort returns a port on which no program listens, of those that the system gives to none by
-// itself.
-func freePort(t *testing.T) int {
-	t.Helper()
-	for range 100 {
-		port := 20_000 + rand.IntN(10_000) //nolint:gosec // not a secret
-		l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp4", fmt.Sprintf("127.0.0.1:%d", port))
-		if err == nil {
-			_ = l.Close()
-			return port
-		}
-	}
-	t.Fatal("no port is free")
-	return 0
 }
 
 // browser puts a browser into PATH that writes the address of each page into a FIFO.

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -26,6 +25,7 @@ import (
 	"github.com/toolhost/toolhost/host/plugin"
 	"github.com/toolhost/toolhost/host/policy"
 	"github.com/toolhost/toolhost/internal/callctx"
+	"github.com/toolhost/toolhost/internal/test/mcptest"
 	"github.com/toolhost/toolhost/internal/test/otlptest"
 	"github.com/toolhost/toolhost/internal/test/require"
 	"github.com/toolhost/toolhost/pluginsdk/tool"
@@ -207,9 +207,7 @@ func TestCollectorThatFails(t *testing.T) {
 			w := newWorld(t, "player")
 			var url string
 			if by.handler == nil {
-				ln := require.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
-				url = "http://" + ln.Addr().String()
-				require.NoError(t, ln.Close())
+				url = fmt.Sprintf("http://127.0.0.1:%d", mcptest.FreePort(t))
 			} else {
 				s := httptest.NewServer(by.handler)
 				t.Cleanup(s.Close)

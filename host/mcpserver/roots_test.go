@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -107,25 +108,32 @@ func TestEndedWithoutRoots(t *testing.T) {
 	front := httptest.NewServer(s.Handler())
 	t.Cleanup(front.Close)
 	session := ""
-	send := func(method, body string) *http.Response {
+	send := func(method, body string, read func(io.Reader)) (int, http.Header) {
 		ctx, cancel := context.WithTimeout(context.Background(), ceiling)
-		t.Cleanup(cancel)
+		defer cancel()
 		req := require.Must(http.NewRequestWithContext(ctx, method, front.URL, strings.NewReader(body)))(t)
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set("Accept", "application/json, text/event-stream")
 		req.Header.Set("Mcp-Session-Id", session)
 		res := require.Must(http.DefaultClient.Do(req))(t)
-		t.Cleanup(func() { _ = res.Body.Close() })
-		return res
+		defer func() { _ = res.Body.Close() }()
+		if read != nil {
+			read(res.Body)
+		}
+		return res.StatusCode, res.Header
 	}
-	session = send(http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18",
-		"capabilities":{"roots":{}},"clientInfo":{"name":"c","version":"1"}}}`).Header.Get("Mcp-Session-Id")
-	asked := bufio.NewScanner(send(http.MethodGet, "").Body)
-	send(http.MethodPost, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-	for asked.Scan() && !strings.Contains(asked.Text(), "roots/list") {
-	}
-	require.NoError(t, asked.Err())
-	assert.Equalf(t, send(http.MethodDelete, "").StatusCode, http.StatusNoContent, "the end of the session")
+	_, header := send(http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18",
+		"capabilities":{"roots":{}},"clientInfo":{"name":"c","version":"1"}}}`, nil)
+	session = header.Get("Mcp-Session-Id")
+	send(http.MethodGet, "", func(stream io.Reader) {
+		send(http.MethodPost, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, nil)
+		asked := bufio.NewScanner(stream)
+		for asked.Scan() && !strings.Contains(asked.Text(), "roots/list") {
+		}
+		require.NoError(t, asked.Err())
+		status, _ := send(http.MethodDelete, "", nil)
+		assert.Equalf(t, status, http.StatusNoContent, "the end of the session")
+	})
 }
 
 // asksRoots is the value of mountedVariable that makes the test's binary a rootsServer.

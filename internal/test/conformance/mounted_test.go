@@ -11,6 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolhost/toolhost/internal/test/mcptest"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -42,9 +43,7 @@ func TestMountedServersLoseNothing(t *testing.T) {
 			if out, err := exec.CommandContext(t.Context(), "go", "build", "-C", "../others", "-o", program, m.program).CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
-			ln := require.Must(net.Listen("tcp", "127.0.0.1:0"))(t) //nolint:noctx // it is closed at once
-			address := ln.Addr().String()
-			require.NoError(t, ln.Close())
+			address := fmt.Sprintf("127.0.0.1:%d", mcptest.FreePort(t))
 			direct := newWorld(t, "")
 			cmd := direct.program(t.Context(), program, m.args(address)...)
 			cmd.Env = append(cmd.Environ(), "CONFORMANCE_ADDR="+address)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/internal/sample"
+	"github.com/toolhost/toolhost/internal/test/mcptest"
 	"github.com/toolhost/toolhost/internal/test/require"
 )
 
@@ -45,10 +47,7 @@ func TestServersOfNpm(t *testing.T) {
 			how := fmt.Sprintf("command: %q, args: [%q, %q]", words[0], words[1], words[2])
 			var alone mcp.Transport = &mcp.CommandTransport{Command: direct.program(t.Context(), words[0], words[1:]...)}
 			if e.variable != "" {
-				ln := require.Must(net.Listen("tcp", "127.0.0.1:0"))(t) //nolint:noctx // it is closed at once
-				address := ln.Addr().String()
-				require.NoError(t, ln.Close())
-				_, port, _ := net.SplitHostPort(address)
+				port := strconv.Itoa(mcptest.FreePort(t))
 				cmd := direct.program(t.Context(), words[0], words[1:]...)
 				cmd.Env = append(cmd.Env, e.variable+"="+port)
 				require.NoError(t, cmd.Start())
