@@ -115,7 +115,8 @@ func TestEndedWithoutRoots(t *testing.T) {
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set("Accept", "application/json, text/event-stream")
 		req.Header.Set("Mcp-Session-Id", session)
-		res := require.Must(http.DefaultClient.Do(req))(t)
+		res, err := http.DefaultClient.Do(req)
+		require.NoError(t, err)
 		defer func() { _ = res.Body.Close() }()
 		if read != nil {
 			read(res.Body)
