@@ -134,7 +134,7 @@ var pluginsOfCalls = map[string]func(faulty bool) *pluginsdk.Plugin{
 	"universal": func(faulty bool) *pluginsdk.Plugin {
 		p := echo(nil)
 		if faulty {
-			p.Tools[0].Description = "Returns a text, since " + time.Now().UTC().Format(time.RFC1123) + "."
+			p.Tools[0].Description = "Returns a text, since " + time.Now().UTC().Format("Mon, 02 Jan 2006") + "." // not the second, which another start has too
 		}
 		return p
 	},
